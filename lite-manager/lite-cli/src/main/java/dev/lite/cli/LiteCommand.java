@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
             OrderCommands.Move.class,
             OrderCommands.Rebalance.class,
             LocalCommands.Down.class,
+            LocalCommands.Prepare.class,
             LiteCommand.Completion.class,
         },
         exitCodeListHeading = "%nExit status:%n",

@@ -3,13 +3,17 @@ package dev.lite.local;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +26,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Threads.</b> Every method may be called by any thread. Nodes are numbered from 1.
  */
 public final class LocalCluster implements AutoCloseable {
+
+    private static final int STARTS_MAX = Runtime.getRuntime().availableProcessors();
 
     private final LocalClusterConfig config;
     private final Path work;
@@ -43,7 +49,7 @@ public final class LocalCluster implements AutoCloseable {
                 Thread.ofPlatform().name("cluster " + config.name() + " stop").unstarted(this::end);
     }
 
-    private static LocalCluster open(LocalClusterConfig config) {
+    static LocalCluster open(LocalClusterConfig config) {
         Path work = Directories.createTemporary();
         LocalCluster cluster = new LocalCluster(config, work);
         try {
@@ -61,31 +67,29 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /** Creates a builder; the jars must be set. */
-    public static Builder builder() {
-        return new Builder();
+    public static LocalClusterBuilder builder() {
+        return new LocalClusterBuilder();
     }
 
     /**
      * Starts the manager and every node that is not running, and waits until all are ready.
      *
-     * @param progress receives a line for each step, on this thread
-     * @throws ProcessFailedException when a process ends before it is ready, or is not ready in time
+     * @param progress receives a line for each process that is ready, on this thread
+     * @throws ProcessFailedException when a process ends before it is ready, or makes no progress
      */
     public void up(Consumer<String> progress) {
         progress.accept("Starting the manager");
         LocalProcess started = startManager();
         progress.accept("  manager   process %d, ZooKeeper at %s".formatted(started.pid(), zookeeper()));
-        progress.accept("Starting the nodes");
-        for (LocalProcess node : startNodes()) {
-            progress.accept("  %-9s process %d, socket %s"
-                    .formatted(node.name(), node.pid(), node.property("socket").orElse("?")));
-        }
+        progress.accept("Starting the nodes, %d at a time".formatted(STARTS_MAX));
+        startNodes(node -> progress.accept("  %-9s process %d, socket %s"
+                .formatted(node.name(), node.pid(), node.property("socket").orElse("?"))));
     }
 
     /**
      * Starts the manager and waits until it is ready. After {@link #killManager} it restarts with the same port and data.
      *
-     * @throws ProcessFailedException when the process ends before it is ready, or is not ready in time
+     * @throws ProcessFailedException when the process ends before it is ready, or makes no progress
      */
     public LocalProcess startManager() {
         return startManager(1);
@@ -118,23 +122,47 @@ public final class LocalCluster implements AutoCloseable {
         return started;
     }
 
-    /** Starts all nodes that are not running, in parallel, and waits until all are ready. */
+    /**
+     * Starts all nodes that are not running, as many at a time as this machine has processors, and waits until all are
+     * ready.
+     *
+     * @return the started nodes, in the order of their numbers
+     * @throws ProcessFailedException when a node ends before it is ready, or makes no progress; nodes that are being
+     *     started are then left to {@link #close}
+     */
     public List<LocalProcess> startNodes() {
-        List<LocalProcess> started = new ArrayList<>();
-        for (int number = 1; number <= config.nodes(); number++) {
-            if (!isRunning(number)) {
-                started.add(launchNode(number));
+        return startNodes(node -> {});
+    }
+
+    private List<LocalProcess> startNodes(Consumer<LocalProcess> ready) {
+        List<Integer> numbers = IntStream.rangeClosed(1, config.nodes())
+                .filter(number -> !isRunning(number))
+                .boxed()
+                .toList();
+        // More at a time would only make each of them slower, and a failure later.
+        ExecutorService starts = Executors.newFixedThreadPool(STARTS_MAX);
+        try {
+            CompletionService<LocalProcess> started = new ExecutorCompletionService<>(starts);
+            numbers.forEach(number -> started.submit(() -> startNode(number)));
+            for (int count = 0; count < numbers.size(); count++) {
+                ready.accept(started.take().get());
             }
+            return numbers.stream().map(this::node).toList();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ProcessFailedException("interrupted while starting the nodes", e);
+        } finally {
+            starts.shutdownNow(); // ends the waits for other nodes after a failure
         }
-        started.forEach(node -> node.awaitReady(config.startDeadline()));
-        return started;
     }
 
     /**
      * Starts one node and waits until it is ready.
      *
      * @param number 1 to the number of nodes
-     * @throws ProcessFailedException when the process ends before it is ready, or is not ready in time
+     * @throws ProcessFailedException when the process ends before it is ready, or makes no progress
      */
     public LocalProcess startNode(int number) {
         LocalProcess started = launchNode(number);
@@ -376,171 +404,6 @@ public final class LocalCluster implements AutoCloseable {
     private static void requireDown(@Nullable LocalProcess process, String name) {
         if (process != null && process.isAlive()) {
             throw new IllegalStateException("%s is already running as process %d".formatted(name, process.pid()));
-        }
-    }
-
-    /** Configures a cluster. The jars are required; everything else has a default. */
-    public static final class Builder {
-        private String name = "local-" + ProcessHandle.current().pid();
-        private @Nullable Path managerJar;
-        private @Nullable Path nodeJar;
-        private Path java = Path.of(System.getProperty("java.home"), "bin", "java");
-        private int nodes = 3;
-        private long arenaBytes = 64L << 20;
-        private boolean retainArenas;
-        private Path sharedMemory = Path.of("/dev/shm/lite");
-        private @Nullable Path logDirectory;
-        private boolean tied = true;
-        private Duration startDeadline = Duration.ofSeconds(60);
-        private Duration stopDeadline = Duration.ofSeconds(10);
-        private List<String> fabrics = List.of("shm");
-        private final Map<String, String> principals = new LinkedHashMap<>();
-        private final List<String> managerJavaOptions = new ArrayList<>();
-        private final List<String> nodeJavaOptions = new ArrayList<>();
-        private final Map<String, String> nodeProperties = new LinkedHashMap<>();
-        private final Map<String, String> properties = new LinkedHashMap<>();
-        private @Nullable String zookeeper;
-
-        private Builder() {}
-
-        /** The cluster's name; default: {@code local-} and this process's id. */
-        public Builder name(String newName) {
-            name = newName;
-            return this;
-        }
-
-        /** The executable jars of the manager and the node. */
-        public Builder jars(Path newManagerJar, Path newNodeJar) {
-            managerJar = newManagerJar;
-            nodeJar = newNodeJar;
-            return this;
-        }
-
-        /** The java executable; default: the one that runs this JVM. */
-        public Builder java(Path executable) {
-            java = executable;
-            return this;
-        }
-
-        /** The number of nodes; default 3. */
-        public Builder nodes(int count) {
-            nodes = count;
-            return this;
-        }
-
-        /** The size of each node's arena in bytes; default 64 MiB. */
-        public Builder arenaBytes(long bytes) {
-            arenaBytes = bytes;
-            return this;
-        }
-
-        /** Whether a stopped (not killed) node keeps its arena for its next start; default: no. */
-        public Builder retainArenas(boolean retain) {
-            retainArenas = retain;
-            return this;
-        }
-
-        /** The directory that holds the cluster's directory of arenas; default {@code /dev/shm/lite}. */
-        public Builder sharedMemory(Path directory) {
-            sharedMemory = directory;
-            return this;
-        }
-
-        /** The directory for logs, which are kept; default: the work directory, removed by {@link #close}. */
-        public Builder logDirectory(Path directory) {
-            logDirectory = directory;
-            return this;
-        }
-
-        /** Whether every process ends automatically when this one ends, for any reason; default: yes. */
-        public Builder tied(boolean newTied) {
-            tied = newTied;
-            return this;
-        }
-
-        /** How long a process may take to become ready; default 60 s. */
-        public Builder startDeadline(Duration deadline) {
-            startDeadline = deadline;
-            return this;
-        }
-
-        /** How long a process may take to stop before SIGKILL; default 10 s. */
-        public Builder stopDeadline(Duration deadline) {
-            stopDeadline = deadline;
-            return this;
-        }
-
-        /** The fabrics between the nodes, in order of preference; default: {@code shm}. */
-        public Builder fabrics(String... names) {
-            fabrics = List.of(names);
-            return this;
-        }
-
-        /** Adds an application that authenticates to every node with this token. */
-        public Builder principal(String principal, String token) {
-            principals.put(principal, token);
-            return this;
-        }
-
-        /** Adds a JVM option for every manager. */
-        public Builder managerJavaOption(String option) {
-            managerJavaOptions.add(option);
-            return this;
-        }
-
-        /** Adds a JVM option for every node. */
-        public Builder nodeJavaOption(String option) {
-            nodeJavaOptions.add(option);
-            return this;
-        }
-
-        /** Adds a property for every node. */
-        public Builder nodeProperty(String key, String value) {
-            nodeProperties.put(key, value);
-            return this;
-        }
-
-        /** Adds a property for every manager and node. */
-        public Builder property(String key, String value) {
-            properties.put(key, value);
-            return this;
-        }
-
-        /** An existing ZooKeeper, as {@code host:port[,host:port…]}; default: one embedded in the manager. */
-        public Builder zookeeper(String connectString) {
-            zookeeper = connectString;
-            return this;
-        }
-
-        /**
-         * Validates the configuration and creates the directories; starts nothing.
-         *
-         * @throws IllegalArgumentException when a value is out of its limits or a jar does not exist
-         */
-        public LocalCluster build() {
-            if (managerJar == null || nodeJar == null) {
-                throw new IllegalArgumentException("the jars of manager and node are not set");
-            }
-            return open(new LocalClusterConfig(
-                    name,
-                    managerJar,
-                    nodeJar,
-                    java,
-                    nodes,
-                    arenaBytes,
-                    retainArenas,
-                    sharedMemory,
-                    logDirectory,
-                    tied,
-                    startDeadline,
-                    stopDeadline,
-                    fabrics,
-                    principals,
-                    managerJavaOptions,
-                    nodeJavaOptions,
-                    nodeProperties,
-                    properties,
-                    zookeeper));
         }
     }
 }

@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configuration of a {@link LocalCluster}, made by {@link LocalCluster.Builder} and validated before anything is
+ * The configuration of a {@link LocalCluster}, made by {@link LocalClusterBuilder} and validated before anything is
  * started.
  *
  * @param name the cluster's name, also of its directory in shared memory
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param sharedMemory the parent directory of the cluster's directory of arenas
  * @param logDirectory the directory for logs, which are kept. Null: the work directory, removed with the cluster
  * @param tied whether every process ends automatically when this one ends
- * @param startDeadline how long a process may take to become ready
+ * @param startDeadline how long a process may print nothing before it is ready
  * @param stopDeadline how long a process may take to stop before SIGKILL
  * @param fabrics the fabrics between the nodes, in order of preference
  * @param principals names and tokens of applications that authenticate by token
@@ -168,6 +168,7 @@ record LocalClusterConfig(
                 java.toString(),
                 "-Xms" + heapMin,
                 "-Xmx" + heapMax,
+                "-XX:NewSize=10m", // a start needs no more, and would fill what it gets
                 "-XX:+UseSerialGC",
                 "-XX:+ExitOnOutOfMemoryError",
                 "--enable-native-access=ALL-UNNAMED"));

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 public final class LocalProcess {
 
     private static final int LAST_LINES = 20;
+    private static final int SILENCES_MAX = 10;
     private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(25);
 
     private final String name;
@@ -134,24 +135,53 @@ public final class LocalProcess {
     /**
      * Waits for the ready file of this process.
      *
-     * @throws ProcessFailedException when the process ends first or is not ready in time; it is then killed
+     * @param silence how long it may print nothing, which is how a start that hangs is told apart from a slow one. In
+     *     total it may take {@value #SILENCES_MAX} times as long
+     * @throws ProcessFailedException when the process ends first, or makes no progress; it is then killed
      */
-    void awaitReady(Duration deadline) {
-        long endNs = System.nanoTime() + deadline.toNanos();
+    void awaitReady(Duration silence) {
+        long startNs = System.nanoTime();
+        long printedNs = startNs;
+        long printedBytes = 0;
         while (!readReadyFile()) {
             if (!process.isAlive()) {
-                throw new ProcessFailedException(
-                        "%s ended with status %d before it was ready; the last lines of %s:%n%s"
-                                .formatted(name, process.exitValue(), log, lastLines()));
+                throw new ProcessFailedException("%s %s before it was ready; the last lines of %s:%n%s"
+                        .formatted(name, end(process.exitValue()), log, lastLines()));
             }
-            long leftNs = endNs - System.nanoTime();
-            if (leftNs <= 0) {
-                kill();
-                throw new ProcessFailedException("%s was not ready within %s and was killed; the last lines of %s:%n%s"
-                        .formatted(name, deadline, log, lastLines()));
+            long nowNs = System.nanoTime();
+            if (logBytes() != printedBytes) {
+                printedBytes = logBytes();
+                printedNs = nowNs;
+            }
+            if (nowNs - printedNs >= silence.toNanos()) {
+                throw tooSlow("printed nothing for %s".formatted(silence));
+            }
+            if (nowNs - startNs >= silence.multipliedBy(SILENCES_MAX).toNanos()) {
+                throw tooSlow("was not ready within %s".formatted(silence.multipliedBy(SILENCES_MAX)));
             }
             // Wait for the end of the process, to notice a failure immediately, and check for the file in between.
-            awaitEnd(Math.min(POLL_NS, leftNs));
+            awaitEnd(Math.min(POLL_NS, silence.toNanos()));
+        }
+    }
+
+    private ProcessFailedException tooSlow(String reason) {
+        kill();
+        return new ProcessFailedException(
+                "timeout: %s %s while starting, and was killed; it had not failed by itself. The last lines of %s:%n%s"
+                        .formatted(name, reason, log, lastLines()));
+    }
+
+    private static String end(int status) {
+        return status > 128
+                ? "was killed by signal %d".formatted(status - 128)
+                : "ended with status %d".formatted(status);
+    }
+
+    private long logBytes() {
+        try {
+            return Files.size(log);
+        } catch (IOException e) {
+            return 0; // not created yet
         }
     }
 

@@ -29,6 +29,16 @@ public final class FakeProcess {
                 System.err.println("the arena is too big: 1 TiB");
                 System.exit(3);
             }
+            case "kills-itself" -> {
+                new ProcessBuilder(
+                                "kill",
+                                "-9",
+                                Long.toString(ProcessHandle.current().pid()))
+                        .start()
+                        .waitFor();
+                await(60);
+            }
+            case "slow" -> printFor(name, Long.parseLong(properties.get("fake.milliseconds")));
             case "stubborn" ->
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> await(TimeUnit.MINUTES.toSeconds(1))));
             default -> {}
@@ -46,6 +56,17 @@ public final class FakeProcess {
             System.exit(Integer.parseInt(properties.get("ends")));
         }
         await(60);
+    }
+
+    /** A start that is slow, but makes progress. */
+    private static void printFor(String name, long milliseconds) throws InterruptedException {
+        CountDownLatch never = new CountDownLatch(1);
+        for (long left = milliseconds; left > 0; left -= 100) {
+            System.out.println(name + " is not ready for " + left + " ms");
+            if (never.await(100, TimeUnit.MILLISECONDS)) {
+                throw new IllegalStateException("the latch is never counted down");
+            }
+        }
     }
 
     private static void writeReadyFile(Path readyFile, Map<String, String> properties) throws IOException {

@@ -77,15 +77,71 @@ class LocalClusterTest {
     }
 
     @Test
-    void aProcessThatIsNeverReadyIsKilledAtTheDeadline() {
+    void aProcessThatPrintsNothingAndIsNotReadyIsKilledAndReportedAsATimeout() {
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "never-ready")
                 .startDeadline(Waits.seconds(2))
                 .build()) {
             cluster.startManager();
             assertThatThrownBy(() -> cluster.startNode(1))
                     .isInstanceOf(ProcessFailedException.class)
-                    .hasMessageContaining("node-1 was not ready within");
+                    .hasMessageContaining("timeout: node-1 printed nothing for")
+                    .hasMessageContaining("it had not failed by itself");
             assertThat(cluster.node(1).isAlive()).isFalse();
+        }
+    }
+
+    @Test
+    void aSlowStartThatMakesProgressMayTakeLongerThanTheDeadline() {
+        Duration deadline = Waits.seconds(2);
+        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "slow")
+                .nodeProperty(
+                        "fake.milliseconds",
+                        Long.toString(deadline.multipliedBy(2).toMillis()))
+                .startDeadline(deadline)
+                .build()) {
+            cluster.startManager();
+            assertThat(cluster.startNode(1).isAlive()).isTrue();
+        }
+    }
+
+    @Test
+    void aStartThatOnlyPrintsIsKilledAtTenTimesTheDeadline() {
+        Duration deadline = Duration.ofSeconds(1);
+        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "slow")
+                .nodeProperty(
+                        "fake.milliseconds",
+                        Long.toString(deadline.multipliedBy(50).toMillis()))
+                .startDeadline(deadline)
+                .build()) {
+            assertThatThrownBy(() -> {
+                        cluster.startManager();
+                        cluster.startNode(1);
+                    })
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining("timeout: node-1 was not ready within PT10S");
+        }
+    }
+
+    @Test
+    void aProcessThatIsKilledWhileItStartsIsNotReportedAsATimeout() {
+        try (LocalCluster cluster =
+                fakes().nodeProperty("fake.node-1", "kills-itself").build()) {
+            cluster.startManager();
+            assertThatThrownBy(cluster::startNodes)
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining("node-1 was killed by signal 9 before it was ready");
+        }
+    }
+
+    @Test
+    void upReportsEachNodeThatIsReady() {
+        List<String> lines = new ArrayList<>();
+        try (LocalCluster cluster = fakes().nodes(5).build()) {
+            cluster.up(lines::add);
+            assertThat(lines).hasSize(8).element(1).asString().startsWith("  manager ");
+            assertThat(lines.subList(3, 8))
+                    .extracting(line -> line.substring(2, 8))
+                    .containsExactlyInAnyOrder("node-1", "node-2", "node-3", "node-4", "node-5");
         }
     }
 
@@ -242,7 +298,7 @@ class LocalClusterTest {
                 .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) & interrupt) != 0);
     }
 
-    private static LocalCluster.Builder fakes() {
+    private static LocalClusterBuilder fakes() {
         return LocalCluster.builder()
                 .jars(jar, jar)
                 .sharedMemory(directory.resolve("shm"))

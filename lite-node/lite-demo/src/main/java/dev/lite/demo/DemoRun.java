@@ -1,6 +1,7 @@
 package dev.lite.demo;
 
 import dev.lite.local.LocalCluster;
+import dev.lite.local.LocalClusterBuilder;
 import dev.lite.local.LocalProcess;
 import java.io.PrintStream;
 import java.nio.file.Path;
@@ -51,7 +52,7 @@ final class DemoRun {
         ArenaSpace.check(settings.file(), arenaBytes * NODES);
         print("LITE: a real file in remote memory");
         print("  file      %s, %s".formatted(settings.file(), Sizes.of(settings.bytes())));
-        LocalCluster.Builder builder = LocalCluster.builder()
+        LocalClusterBuilder builder = LocalCluster.builder()
                 .name("demo-" + ProcessHandle.current().pid())
                 .jars(settings.managerJar(), settings.nodeJar())
                 .nodes(NODES)

@@ -1,7 +1,9 @@
 package dev.lite.system;
 
 import dev.lite.api.Lite;
+import dev.lite.local.ClassCaches;
 import dev.lite.local.LocalCluster;
+import dev.lite.local.LocalClusterBuilder;
 import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.util.List;
@@ -15,6 +17,8 @@ final class Clusters {
      * the work.
      */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1";
+
+    private static final Path JAVA = Path.of(System.getProperty("java.home"), "bin", "java");
 
     private static final AtomicInteger COUNT = new AtomicInteger();
 
@@ -30,25 +34,20 @@ final class Clusters {
 
     /** The JVM options of a manager that a test starts by itself. */
     static List<String> managerOptions() {
-        return Stream.concat(Stream.of(QUICK_START), ClassCaches.managerOptions().stream())
-                .toList();
+        return options(managerJar());
     }
 
     /** As {@link #managerOptions}, for a node. */
     static List<String> nodeOptions() {
-        return Stream.concat(Stream.of(QUICK_START), ClassCaches.nodeOptions().stream())
+        return options(nodeJar());
+    }
+
+    private static List<String> options(Path jar) {
+        return Stream.concat(Stream.of(QUICK_START), ClassCaches.options(JAVA, jar).stream())
                 .toList();
     }
 
-    static LocalCluster.Builder builder(String test) {
-        LocalCluster.Builder builder = bareBuilder(test);
-        ClassCaches.managerOptions().forEach(builder::managerJavaOption);
-        ClassCaches.nodeOptions().forEach(builder::nodeJavaOption);
-        return builder;
-    }
-
-    /** As {@link #builder}, for processes that load their classes from the jars. */
-    static LocalCluster.Builder bareBuilder(String test) {
+    static LocalClusterBuilder builder(String test) {
         String name = "t%d-%d".formatted(ProcessHandle.current().pid(), COUNT.incrementAndGet());
         return LocalCluster.builder()
                 .name(name)

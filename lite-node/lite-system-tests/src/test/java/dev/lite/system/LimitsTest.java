@@ -108,7 +108,7 @@ class LimitsTest extends FaultSuite {
         System.out.printf("seed %d, fabric %s, %d names%n", SEED, FABRICS, NAMES);
         Path data = Files.createTempDirectory(Files.createDirectories(LOGS), "zookeeper");
         zooKeeper = ZooKeepers.start(data, 1);
-        cluster = Clusters.bareBuilder("LimitsTest")
+        cluster = Clusters.builder("LimitsTest")
                 .jars(Clusters.managerJar(), NearLimits.jar(data, Clusters.nodeJar()))
                 .zookeeper(zooKeeper.connectString())
                 .property("lite.cluster.session-timeout", SESSION_TIMEOUT.toMillis() + "ms")

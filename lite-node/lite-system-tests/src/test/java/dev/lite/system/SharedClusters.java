@@ -2,6 +2,7 @@ package dev.lite.system;
 
 import dev.lite.embedded.EmbeddedNodeConfig;
 import dev.lite.local.LocalCluster;
+import dev.lite.local.LocalClusterBuilder;
 import dev.lite.testing.Waits;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -113,7 +114,7 @@ final class SharedClusters implements AutoCloseable {
         }
 
         private LocalCluster build() {
-            LocalCluster.Builder builder = Clusters.builder(logs(fabric))
+            LocalClusterBuilder builder = Clusters.builder(logs(fabric))
                     .nodes(NODES)
                     .fabrics(fabric)
                     .retainArenas(true)
