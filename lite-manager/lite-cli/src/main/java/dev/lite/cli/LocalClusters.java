@@ -1,5 +1,6 @@
 package dev.lite.cli;
 
+import dev.lite.local.DetachedCluster;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.UncheckedIOException;
@@ -20,8 +21,8 @@ final class LocalClusters {
     /** The URL of the manager. */
     static final String URL = "url";
 
-    /** The script that stops the cluster. */
-    static final String STOP = "stop";
+    /** The work directory, recorded before any process starts. */
+    static final String DIRECTORY = "directory";
 
     private static final String PID = "pid";
     private static final String ENDING = ".properties";
@@ -44,6 +45,40 @@ final class LocalClusters {
         return directory.resolve(name + ENDING);
     }
 
+    /** The default work directory of a cluster. */
+    Path workDirectory(String name) {
+        return directory.resolve(name);
+    }
+
+    /**
+     * A recorded cluster, for its processes.
+     *
+     * @throws CommandFailedException when it was not started here
+     */
+    DetachedCluster detached(String name) {
+        String work = require(name).getProperty(DIRECTORY);
+        if (work == null) {
+            throw new CommandFailedException(
+                    ExitStatus.FAILED, "the cluster \"%s\" is still being started".formatted(name));
+        }
+        return new DetachedCluster(name, Path.of(work));
+    }
+
+    /** As {@link #find}, but fails when there is no such cluster. */
+    Properties require(String name) {
+        return find(name)
+                .orElseThrow(() -> new CommandFailedException(
+                        ExitStatus.FAILED,
+                        "no cluster \"%s\" was started here: %s does not exist".formatted(name, file(name))));
+    }
+
+    /** Whether a command is still starting the cluster. */
+    boolean isBeingStarted(String name) {
+        Properties noted = require(name);
+        return !noted.containsKey(URL)
+                && ProcessHandle.of(Long.parseLong(noted.getProperty(PID, "0"))).isPresent();
+    }
+
     /**
      * Reserves a name before the cluster is started.
      *
@@ -58,21 +93,25 @@ final class LocalClusters {
             Files.createFile(file(name));
             write(name, Map.of());
         } catch (FileAlreadyExistsException e) {
+            boolean isRunning = isBeingStarted(name) || detached(name).isRunning();
             throw new CommandFailedException(
                     ExitStatus.FAILED,
-                    "the cluster \"%s\" is already running (%s); stop it with: lite down --name %s"
-                            .formatted(name, file(name), name),
+                    isRunning
+                            ? "the cluster \"%s\" is already running (%s); stop it with: lite down --name %s"
+                                    .formatted(name, file(name), name)
+                            : "the cluster \"%s\" was left behind, and none of its processes runs (%s); remove it with: lite down --name %s"
+                                    .formatted(name, file(name), name),
                     e);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot record the cluster in " + file(name), e);
         }
     }
 
-    /** Whether a start reserved the name and ended before the cluster was up. */
+    /** Whether a start reserved the name and ended before it created anything. */
     private boolean isAbandoned(String name) {
         Optional<Properties> found = find(name);
         return found.isPresent()
-                && !found.get().containsKey(STOP)
+                && !found.get().containsKey(DIRECTORY)
                 && ProcessHandle.of(Long.parseLong(found.get().getProperty(PID, "0")))
                         .isEmpty();
     }

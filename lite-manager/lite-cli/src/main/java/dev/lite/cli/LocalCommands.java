@@ -9,11 +9,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Properties;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -25,7 +22,7 @@ import tools.jackson.databind.node.ObjectNode;
 
 /** Commands that start and stop a cluster on this machine. */
 final class LocalCommands {
-    private static final String NAME_DEFAULT = "local";
+    static final String NAME_DEFAULT = "local";
 
     private LocalCommands() {}
 
@@ -64,8 +61,6 @@ final class LocalCommands {
                     "Starts a cluster on this machine: a manager with ZooKeeper, and nodes. It keeps running until \"lite down\".",
             mixinStandardHelpOptions = true)
     static final class Up implements Callable<Integer> {
-        private static final Pattern SIZE = Pattern.compile("(\\d{1,12})(B|KB|MB|GB)?", Pattern.CASE_INSENSITIVE);
-
         @Option(
                 names = {"-n", "--nodes"},
                 paramLabel = "N",
@@ -83,9 +78,16 @@ final class LocalCommands {
         @Option(
                 names = "--arena",
                 paramLabel = "SIZE",
-                defaultValue = "64MB",
-                description = "The memory of each node, in /dev/shm, for example 1GB. Default: ${DEFAULT-VALUE}")
-        private String arena = "64MB";
+                description =
+                        "The memory of each node, in /dev/shm, for example 1GB. Default: 256MB, or less if all nodes would take more than half of the free memory")
+        private @Nullable String arena;
+
+        @Option(
+                names = "--directory",
+                paramLabel = "DIRECTORY",
+                description =
+                        "The directory for sockets, logs and ZooKeeper's data. Default: NAME in the directory where the cluster is recorded")
+        private @Nullable Path directory;
 
         @Option(
                 names = "--fabric",
@@ -108,11 +110,16 @@ final class LocalCommands {
             if (spec == null) {
                 throw new IllegalStateException("picocli did not set the command spec");
             }
+            LocalClusters clusters = LocalClusters.here();
             LocalClusterBuilder builder = LocalCluster.builder()
                     .name(name)
                     .jars(jars.manager(), jars.node())
                     .nodes(nodes)
-                    .arenaBytes(bytes(arena))
+                    .arenaBytes(arena == null ? ArenaSize.fitting(nodes) : ArenaSize.parse(arena))
+                    // A node that is restarted has the bytes that it had.
+                    .retainArenas(true)
+                    .directory(directory == null ? clusters.workDirectory(name) : directory)
+                    .fixedPorts(true)
                     .fabrics(fabric)
                     // "down" stops all nodes, so there is no node left to move memory to.
                     .nodeProperty("lite.node.drain-timeout", "0s")
@@ -120,18 +127,20 @@ final class LocalCommands {
             PrintWriter out = spec.commandLine().getOut();
             PrintWriter progress = json ? spec.commandLine().getErr() : out;
             jars.prepare(line -> print(progress, line));
-            LocalClusters clusters = LocalClusters.here();
             clusters.reserve(name);
             boolean isUp = false;
             try (LocalCluster cluster = builder.build()) {
+                Map<String, String> noted = new LinkedHashMap<>();
+                noted.put(
+                        LocalClusters.DIRECTORY,
+                        cluster.workDirectory().toAbsolutePath().toString());
+                clusters.write(name, noted);
                 cluster.up(line -> print(progress, line));
                 ObjectNode description = describe(cluster);
-                String stop = cluster.detach().toString();
-                isUp = true;
-                Map<String, String> noted = new LinkedHashMap<>();
                 noted.put(LocalClusters.URL, description.path("url").asString());
-                noted.put(LocalClusters.STOP, stop);
                 clusters.write(name, noted);
+                cluster.detach();
+                isUp = true;
                 if (json) {
                     out.println(description.toPrettyString());
                 } else {
@@ -139,7 +148,10 @@ final class LocalCommands {
                             out,
                             "The cluster \"%s\" is running; its manager: %s"
                                     .formatted(name, noted.get(LocalClusters.URL)));
-                    print(out, "To stop it: lite down" + (name.equals(NAME_DEFAULT) ? "" : " --name " + name));
+                    String option = name.equals(NAME_DEFAULT) ? "" : " --name " + name;
+                    print(out, "Logs: " + cluster.workDirectory().resolve("logs"));
+                    print(out, "For an application: export $(lite env" + option + ")");
+                    print(out, "To stop it: lite down" + option);
                 }
                 out.flush();
             } finally {
@@ -164,28 +176,13 @@ final class LocalCommands {
             }
             return description;
         }
-
-        private static long bytes(String size) {
-            Matcher matcher = SIZE.matcher(size);
-            if (!matcher.matches()) {
-                throw new IllegalArgumentException(
-                        "--arena is \"%s\"; it must be a number followed by B, KB, MB or GB".formatted(size));
-            }
-            long number = Long.parseLong(matcher.group(1));
-            String unit = matcher.group(2);
-            return switch (unit == null ? "b" : unit.toLowerCase(java.util.Locale.ROOT)) {
-                case "kb" -> Math.multiplyExact(number, 1L << 10);
-                case "mb" -> Math.multiplyExact(number, 1L << 20);
-                case "gb" -> Math.multiplyExact(number, 1L << 30);
-                default -> number;
-            };
-        }
     }
 
     /** {@code lite down}. */
     @Command(
             name = "down",
-            description = "Stops a cluster started by \"up\", and removes its memory, logs and directories.",
+            description =
+                    "Stops a cluster started by \"up\", also processes of it started by hand, and removes its memory, logs and directories.",
             mixinStandardHelpOptions = true)
     static final class Down implements Callable<Integer> {
         /** Each of at most 65 processes gets 15 s to stop before SIGKILL. */
@@ -204,21 +201,22 @@ final class LocalCommands {
         @Override
         public Integer call() {
             LocalClusters clusters = LocalClusters.here();
-            Properties noted = clusters.find(name)
-                    .orElseThrow(() -> new CommandFailedException(
-                            ExitStatus.FAILED,
-                            "no cluster \"%s\" was started here: %s does not exist"
-                                    .formatted(name, clusters.file(name))));
-            String stop = noted.getProperty(LocalClusters.STOP);
-            if (stop == null) {
+            String work = clusters.require(name).getProperty(LocalClusters.DIRECTORY);
+            if (clusters.isBeingStarted(name)) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
                         "the cluster \"%s\" is still being started by process %s; stop that process first"
-                                .formatted(name, noted.getProperty("pid")));
+                                .formatted(name, clusters.require(name).getProperty("pid")));
             }
-            // If the script is missing, everything that it would stop and remove is gone.
-            if (Files.exists(Path.of(stop))) {
-                run(stop);
+            Path stop = work == null ? null : Path.of(work, "stop.sh");
+            // If the script is missing, everything that it would remove is gone.
+            if (stop != null && Files.exists(stop)) {
+                run(stop.toString());
+            } else if (work != null && clusters.detached(name).isRunning()) {
+                throw new CommandFailedException(
+                        ExitStatus.FAILED,
+                        "processes of the cluster \"%s\" run, but %s is missing; stop them by hand"
+                                .formatted(name, stop));
             }
             clusters.remove(name);
             if (spec != null) {

@@ -37,14 +37,17 @@ class LocalClustersTest {
     }
 
     @Test
-    void aFailedStartReleasesItsNameButARunningClusterDoesNot() throws IOException, InterruptedException {
+    void aFailedStartReleasesItsNameButAClusterThatWasLeftBehindDoesNot() throws IOException, InterruptedException {
         Process ended = new ProcessBuilder("true").start();
         assertThat(ended.waitFor()).isZero();
         Files.createDirectories(directory.resolve("clusters"));
         Files.writeString(clusters.file("a"), "pid=" + ended.pid() + "\n");
         clusters.reserve("a");
-        Files.writeString(clusters.file("a"), "stop=/tmp/x\npid=" + ended.pid() + "\n");
-        assertThatThrownBy(() -> clusters.reserve("a")).isInstanceOf(CommandFailedException.class);
+        Files.writeString(clusters.file("a"), "directory=/tmp/x\npid=" + ended.pid() + "\n");
+        assertThatThrownBy(() -> clusters.reserve("a"))
+                .isInstanceOf(CommandFailedException.class)
+                .hasMessageContaining("none of its processes runs")
+                .hasMessageContaining("lite down --name a");
     }
 
     @Test

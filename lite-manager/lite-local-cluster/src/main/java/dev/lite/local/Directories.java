@@ -26,6 +26,17 @@ final class Directories {
         }
     }
 
+    /** Creates a directory, only for this user, and its parents. One that exists stays as it is. */
+    static void createForUser(Path directory) {
+        if (!Files.isDirectory(directory)) {
+            Path parent = directory.getParent();
+            if (parent != null) {
+                create(parent);
+            }
+            createNew(directory);
+        }
+    }
+
     /** Creates a directory for this user only. Fails when it exists, because the cluster later removes only what it created. */
     static void createNew(Path directory) {
         try {

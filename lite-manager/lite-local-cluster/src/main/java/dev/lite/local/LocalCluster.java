@@ -1,9 +1,14 @@
 package dev.lite.local;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.concurrent.CompletionService;
@@ -14,12 +19,13 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A manager, nodes and applications as real processes on this machine. Building a cluster starts nothing.
  *
- * <p><b>Ownership.</b> The cluster owns its processes, its work directory below {@code /tmp} (logs, sockets, ready files,
+ * <p><b>Ownership.</b> The cluster owns its processes, its work directory (logs, sockets, ready files, commands,
  * ZooKeeper's data) and its directory in shared memory. {@link #close} stops the processes and removes the directories, in
  * bounded time; a shutdown hook calls it when this JVM ends, also on Ctrl-C. {@link #detach} gives up the ownership.
  *
@@ -29,12 +35,19 @@ public final class LocalCluster implements AutoCloseable {
 
     private static final int STARTS_MAX = Runtime.getRuntime().availableProcessors();
 
+    /** What a cluster creates in its work directory, beside ZooKeeper's data and the script that stops it. */
+    private static final List<String> CREATED = List.of("logs", "ready", "run", "commands");
+
+    private static final String STOP = "stop.sh";
+
     private final LocalClusterConfig config;
+    private final Ports ports = new Ports(); // guarded by lock
     private final Path work;
     private final Path logs;
     private final Thread hook;
     private final AtomicBoolean ended = new AtomicBoolean();
     private final Object lock = new Object();
+    private final Map<String, Integer> portOf = new HashMap<>(); // by process, guarded by lock
     private final NavigableMap<Integer, LocalProcess> nodes = new TreeMap<>();
     private final List<LocalProcess> applications = new ArrayList<>();
     private final NavigableMap<Integer, LocalProcess> managers = new TreeMap<>();
@@ -50,20 +63,52 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     static LocalCluster open(LocalClusterConfig config) {
-        Path work = Directories.createTemporary();
+        Path work = config.directory() == null ? Directories.createTemporary() : config.directory();
+        if (config.directory() != null) {
+            Directories.createForUser(work);
+            requireUnused(work);
+        }
         LocalCluster cluster = new LocalCluster(config, work);
         try {
+            CREATED.forEach(directory -> Directories.create(work.resolve(directory)));
             Directories.create(cluster.logs);
-            Directories.create(work.resolve("ready"));
-            Directories.create(work.resolve("run"));
             Directories.create(config.sharedMemory());
             Directories.createNew(config.arenaDirectory());
-            Runtime.getRuntime().addShutdownHook(cluster.hook);
         } catch (RuntimeException e) {
-            Directories.delete(work);
+            cluster.removeWork();
             throw e;
         }
+        if (!config.tied()) {
+            // First of all, so that it exists even if this process is killed.
+            StopScript.write(
+                    work.resolve(STOP), config.name(), cluster.removed(), List.of(work, config.sharedMemory()));
+        }
+        Runtime.getRuntime().addShutdownHook(cluster.hook);
         return cluster;
+    }
+
+    private static void requireUnused(Path work) {
+        for (String entry : CREATED) {
+            if (Files.exists(work.resolve(entry))) {
+                throw new IllegalArgumentException(
+                        "%s exists: another cluster uses this directory, or was left behind; choose another one, or run sh %s"
+                                .formatted(work.resolve(entry), work.resolve(STOP)));
+            }
+        }
+    }
+
+    /** Everything that belongs to this cluster alone. In a directory of the user's there may be other files. */
+    private List<Path> removed() {
+        List<Path> paths = new ArrayList<>();
+        if (config.directory() == null) {
+            paths.add(work);
+        } else {
+            Stream.concat(CREATED.stream(), Stream.of("zookeeper", STOP))
+                    .map(work::resolve)
+                    .forEach(paths::add);
+        }
+        paths.add(config.arenaDirectory());
+        return paths;
     }
 
     /** Creates a builder; the jars must be set. */
@@ -80,7 +125,8 @@ public final class LocalCluster implements AutoCloseable {
     public void up(Consumer<String> progress) {
         progress.accept("Starting the manager");
         LocalProcess started = startManager();
-        progress.accept("  manager   process %d, ZooKeeper at %s".formatted(started.pid(), zookeeper()));
+        progress.accept("  manager   process %d, %s, ZooKeeper at %s"
+                .formatted(started.pid(), started.property("url").orElse("?"), zookeeper()));
         progress.accept("Starting the nodes, %d at a time".formatted(STARTS_MAX));
         startNodes(node -> progress.accept("  %-9s process %d, socket %s"
                 .formatted(node.name(), node.pid(), node.property("socket").orElse("?"))));
@@ -107,9 +153,10 @@ public final class LocalCluster implements AutoCloseable {
             String managerName = number == 1 ? "manager" : "manager-" + number;
             requireDown(managers.get(number), managerName);
             Path readyFile = readyFile(managerName);
+            int port = portOf.computeIfAbsent(managerName, key -> config.managerPort(ports, number));
             List<String> command = config.zookeeper() == null && number == 1
-                    ? config.managerCommand(work, readyFile, zookeeperPort())
-                    : config.managerCommand(readyFile, managerName, zookeeper());
+                    ? config.managerCommand(work, readyFile, port, zookeeperPort())
+                    : config.managerCommand(readyFile, port, managerName, zookeeper());
             started = start(managerName, command, readyFile);
             managers.put(number, started);
         }
@@ -286,7 +333,7 @@ public final class LocalCluster implements AutoCloseable {
 
     /**
      * Leaves all processes and directories in place when this JVM ends. Only for a cluster that is not tied to this
-     * process.
+     * process. See {@link DetachedCluster}.
      *
      * @return a shell script that stops the processes and removes the directories
      */
@@ -296,15 +343,9 @@ public final class LocalCluster implements AutoCloseable {
             if (config.tied()) {
                 throw new IllegalStateException("the cluster %s is tied to this process".formatted(config.name()));
             }
-            List<Long> pids = processes().reversed().stream()
-                    .filter(LocalProcess::isAlive)
-                    .map(LocalProcess::pid)
-                    .toList();
-            Path script = StopScript.write(
-                    work.resolve("stop.sh"), config.name(), pids, List.of(work, config.arenaDirectory()));
             ended.set(true);
             removeHook();
-            return script;
+            return work.resolve(STOP);
         }
     }
 
@@ -336,11 +377,16 @@ public final class LocalCluster implements AutoCloseable {
 
     private void removeDirectories() {
         try {
-            Directories.delete(work);
+            removeWork();
         } finally {
             Directories.delete(config.arenaDirectory());
             Directories.deleteIfEmpty(config.sharedMemory());
         }
+    }
+
+    private void removeWork() {
+        removed().stream().filter(path -> path.startsWith(work)).forEach(Directories::delete);
+        Directories.deleteIfEmpty(work);
     }
 
     /** Signals all processes first, so that their deadlines run in parallel. */
@@ -368,8 +414,9 @@ public final class LocalCluster implements AutoCloseable {
         synchronized (lock) {
             requireDown(nodes.get(number), nodeName);
             Path readyFile = readyFile(nodeName);
+            int port = portOf.computeIfAbsent(nodeName, key -> config.nodePort(ports, number));
             LocalProcess started =
-                    start(nodeName, config.nodeCommand(work, readyFile, nodeName, zookeeper()), readyFile);
+                    start(nodeName, config.nodeCommand(work, readyFile, port, nodeName, zookeeper()), readyFile);
             nodes.put(number, started);
             return started;
         }
@@ -384,15 +431,26 @@ public final class LocalCluster implements AutoCloseable {
 
     private LocalProcess start(String name, List<String> command, Path readyFile) {
         requireOpen();
+        try {
+            Files.write(work.resolve("commands").resolve(name), command);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot record the command of %s in %s".formatted(name, work), e);
+        }
         return LocalProcess.start(name, command, logs.resolve(name + ".log"), readyFile, null);
     }
 
     private Path readyFile(String name) {
+        return readyFile(work, name);
+    }
+
+    static Path readyFile(Path work, String name) {
         return work.resolve("ready").resolve(name + ".properties");
     }
 
     private int zookeeperPort() {
-        return zookeeper == null ? 0 : Integer.parseInt(zookeeper.substring(zookeeper.lastIndexOf(':') + 1));
+        return zookeeper == null
+                ? config.zookeeperPort(ports)
+                : Integer.parseInt(zookeeper.substring(zookeeper.lastIndexOf(':') + 1));
     }
 
     private void requireOpen() {

@@ -19,6 +19,8 @@ public final class LocalClusterBuilder {
     private long arenaBytes = 64L << 20;
     private boolean retainArenas;
     private Path sharedMemory = Path.of("/dev/shm/lite");
+    private @Nullable Path directory;
+    private boolean fixedPorts;
     private @Nullable Path logDirectory;
     private boolean tied = true;
     private Duration startDeadline = Duration.ofSeconds(60);
@@ -73,6 +75,24 @@ public final class LocalClusterBuilder {
     /** The directory that holds the cluster's directory of arenas; default {@code /dev/shm/lite}. */
     public LocalClusterBuilder sharedMemory(Path directory) {
         sharedMemory = directory;
+        return this;
+    }
+
+    /**
+     * The work directory, created if missing. Only what the cluster creates in it is removed by {@link LocalCluster#close}.
+     * Its path must leave room for sockets, whose paths have at most 106 bytes. Default: a new directory below {@code /tmp}.
+     */
+    public LocalClusterBuilder directory(Path newDirectory) {
+        directory = newDirectory;
+        return this;
+    }
+
+    /**
+     * Whether the processes listen on the documented ports, or the next free ones, rather than on any: the manager on 7400,
+     * its ZooKeeper on 2181, node N on 7410 + N. Default: no.
+     */
+    public LocalClusterBuilder fixedPorts(boolean fixed) {
+        fixedPorts = fixed;
         return this;
     }
 
@@ -160,6 +180,8 @@ public final class LocalClusterBuilder {
                 arenaBytes,
                 retainArenas,
                 sharedMemory,
+                directory,
+                fixedPorts,
                 logDirectory,
                 tied,
                 startDeadline,

@@ -1,5 +1,6 @@
 package dev.lite.local;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  * @param arenaBytes the size of each node's arena
  * @param retainArenas whether a stopped node keeps its arena for its next start
  * @param sharedMemory the parent directory of the cluster's directory of arenas
+ * @param directory the work directory. Null: a new one below {@code /tmp}, removed with the cluster
+ * @param fixedPorts whether the processes listen on documented ports, or the next free ones, rather than on any
  * @param logDirectory the directory for logs, which are kept. Null: the work directory, removed with the cluster
  * @param tied whether every process ends automatically when this one ends
  * @param startDeadline how long a process may print nothing before it is ready
@@ -43,6 +46,8 @@ record LocalClusterConfig(
         long arenaBytes,
         boolean retainArenas,
         Path sharedMemory,
+        @Nullable Path directory,
+        boolean fixedPorts,
         @Nullable Path logDirectory,
         boolean tied,
         Duration startDeadline,
@@ -56,6 +61,10 @@ record LocalClusterConfig(
         @Nullable String zookeeper) {
 
     private static final int NODES_MAX = 64;
+    private static final int MANAGER_PORT = 7400;
+    private static final int NODE_PORT = 7410;
+    private static final int ZOOKEEPER_PORT = 2181;
+    private static final int SOCKET_BYTES_MAX = 106;
     private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,39}");
 
     LocalClusterConfig {
@@ -70,6 +79,19 @@ record LocalClusterConfig(
         }
         if (arenaBytes <= 0) {
             throw new IllegalArgumentException("the arena size is %d bytes; it must be positive".formatted(arenaBytes));
+        }
+        if (directory != null) {
+            directory = directory.toAbsolutePath().normalize();
+            int bytes = runDirectory(directory, LocalCluster.nodeName(nodes))
+                    .resolve("node.sock")
+                    .toString()
+                    .getBytes(StandardCharsets.UTF_8)
+                    .length;
+            if (bytes > SOCKET_BYTES_MAX) {
+                throw new IllegalArgumentException(
+                        "the directory %s is too long: its sockets' paths would have %d bytes, and at most %d are possible"
+                                .formatted(directory, bytes, SOCKET_BYTES_MAX));
+            }
         }
         requireFile(managerJar, "the manager's executable jar");
         requireFile(nodeJar, "the node's executable jar");
@@ -92,30 +114,33 @@ record LocalClusterConfig(
         }
     }
 
-    private List<String> managerCommand(Path readyFile) {
+    private static Path runDirectory(Path work, String nodeName) {
+        return work.resolve("run").resolve(nodeName);
+    }
+
+    private List<String> managerCommand(Path readyFile, int port) {
         // The manager is not on the data path, and starts faster with only the first compiler.
         List<String> command = jvm("64m", "256m");
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(managerJavaOptions);
         command.addAll(List.of("-jar", managerJar.toString()));
-        addCommon(command, readyFile);
+        addCommon(command, readyFile, port);
         return command;
     }
 
     /** The command that starts a manager with an existing ZooKeeper. */
-    List<String> managerCommand(Path readyFile, String managerName, String zookeeperOfCluster) {
-        List<String> command = managerCommand(readyFile);
+    List<String> managerCommand(Path readyFile, int port, String managerName, String zookeeperOfCluster) {
+        List<String> command = managerCommand(readyFile, port);
         command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
         command.add("--lite.manager.name=" + managerName);
         return command;
     }
 
     /**
-     * The command that starts the manager with an embedded ZooKeeper. {@code zookeeperPort} is 0 at the first start, for
-     * any free port.
+     * The command that starts the manager with an embedded ZooKeeper. A port of 0 is any free one.
      */
-    List<String> managerCommand(Path work, Path readyFile, int zookeeperPort) {
-        List<String> command = managerCommand(readyFile);
+    List<String> managerCommand(Path work, Path readyFile, int port, int zookeeperPort) {
+        List<String> command = managerCommand(readyFile, port);
         command.add("--lite.manager.zookeeper.embedded=true");
         command.add("--lite.manager.zookeeper.port=" + zookeeperPort);
         command.add("--lite.manager.zookeeper.data-directory=" + work.resolve("zookeeper"));
@@ -123,18 +148,18 @@ record LocalClusterConfig(
     }
 
     /** The command that starts a node. */
-    List<String> nodeCommand(Path work, Path readyFile, String nodeName, String zookeeperOfCluster) {
+    List<String> nodeCommand(Path work, Path readyFile, int port, String nodeName, String zookeeperOfCluster) {
         List<String> command = jvm("64m", "256m");
         command.addAll(nodeJavaOptions);
         command.addAll(List.of("-jar", nodeJar.toString()));
-        addCommon(command, readyFile);
+        addCommon(command, readyFile, port);
         command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
         command.add("--lite.node.name=" + nodeName);
         command.add("--lite.node.arena.size=" + arenaBytes + "B");
         command.add("--lite.node.arena.directory=" + sharedMemory);
         command.add("--lite.node.arena.retain=" + retainArenas);
         // Normally a host has one node, whose sockets have fixed names; here each node gets its own directory.
-        command.add("--lite.node.run-directory=" + work.resolve("run").resolve(nodeName));
+        command.add("--lite.node.run-directory=" + runDirectory(work, nodeName));
         command.add("--lite.node.fabrics=" + String.join(",", fabrics));
         int index = 0;
         for (Map.Entry<String, String> principal : principals.entrySet()) {
@@ -158,6 +183,21 @@ record LocalClusterConfig(
         return command;
     }
 
+    /** The port of a manager: 0 for any free one. */
+    int managerPort(Ports ports, int number) {
+        return fixedPorts ? ports.free(MANAGER_PORT + number - 1) : 0;
+    }
+
+    /** The port of a node: 0 for any free one. */
+    int nodePort(Ports ports, int number) {
+        return fixedPorts ? ports.free(NODE_PORT + number) : 0;
+    }
+
+    /** The port of the embedded ZooKeeper at its first start: 0 for any free one. */
+    int zookeeperPort(Ports ports) {
+        return fixedPorts ? ports.free(ZOOKEEPER_PORT) : 0;
+    }
+
     /** The directory in shared memory that belongs to this cluster alone. */
     Path arenaDirectory() {
         return sharedMemory.resolve(name);
@@ -174,8 +214,8 @@ record LocalClusterConfig(
                 "--enable-native-access=ALL-UNNAMED"));
     }
 
-    private void addCommon(List<String> command, Path readyFile) {
-        command.add("--server.port=0");
+    private void addCommon(List<String> command, Path readyFile, int port) {
+        command.add("--server.port=" + port);
         command.add("--lite.cluster.name=" + name);
         command.add("--lite.ready-file=" + readyFile);
         properties.forEach((key, value) -> command.add("--%s=%s".formatted(key, value)));

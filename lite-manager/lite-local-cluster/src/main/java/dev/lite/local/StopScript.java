@@ -7,42 +7,72 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** A shell script that stops a cluster after its launcher has ended. */
+/**
+ * A shell script that stops a cluster after its launcher has ended. It finds the processes by their argument with the cluster's
+ * name, also those that somebody else started.
+ */
 final class StopScript {
 
+    // The brackets keep grep from finding itself.
     private static final String TEXT = """
             #!/bin/sh
-            # Stops the LITE cluster %1$s and removes its directories.
-            running() {
-              # The process id may have been reused.
-              tr '\\0' '\\n' 2>/dev/null < "/proc/$1/cmdline" | grep -qx -e '--lite.cluster.name=%1$s'
+            # Stops every process of this user of the LITE cluster %1$s, nodes first, and then removes its directories.
+            members() {
+              for file in $(grep -lzxs -e '--lite[.]cluster[.]name=%1$s' /proc/[0-9]*/cmdline); do
+                pid=${file#/proc/}
+                pid=${pid%%/cmdline}
+                if [ -O "/proc/$pid" ]; then echo "$pid"; fi
+              done
             }
-            for pid in %2$s; do
-              if running "$pid"; then kill "$pid"; fi
-            done
-            for pid in %2$s; do
+            nodes() {
+              for pid in $(members); do
+                if grep -qzs -e '^--lite[.]node[.]name=' "/proc/$pid/cmdline"; then echo "$pid"; fi
+              done
+            }
+            await() {
               tries=0
-              while running "$pid" && [ "$tries" -lt 150 ]; do
+              while [ -n "$($1)" ] && [ "$tries" -lt 150 ]; do
                 sleep 0.1
                 tries=$((tries + 1))
               done
-              if running "$pid"; then kill -9 "$pid"; fi
-            done
-            rm -rf %3$s
+            }
+            end() {
+              for pid in $($1); do kill "$pid" 2>/dev/null; done
+              await "$1"
+              for pid in $($1); do kill -9 "$pid" 2>/dev/null; done
+              await "$1"
+            }
+            end nodes
+            end members
+            left=$(members)
+            if [ -n "$left" ]; then
+              echo "nothing was removed, because processes of the cluster %1$s still run:" $left >&2
+              exit 1
+            fi
+            rm -rf %2$s
+            rmdir %3$s 2>/dev/null
+            exit 0
             """;
 
     private StopScript() {}
 
-    /** Writes the script; it signals the processes in the given order. */
-    static Path write(Path script, String cluster, List<Long> pids, List<Path> directories) {
-        String text = TEXT.formatted(
-                cluster,
-                pids.stream().map(String::valueOf).collect(Collectors.joining(" ")),
-                directories.stream().map(directory -> "'" + directory + "'").collect(Collectors.joining(" ")));
+    /**
+     * Writes the script.
+     *
+     * @param removed what it removes with all contents
+     * @param emptied what it removes only if it is empty then
+     */
+    static Path write(Path script, String cluster, List<Path> removed, List<Path> emptied) {
         try {
-            return Files.writeString(script, text);
+            return Files.writeString(script, TEXT.formatted(cluster, quoted(removed), quoted(emptied)));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + script, e);
         }
+    }
+
+    private static String quoted(List<Path> paths) {
+        return paths.stream()
+                .map(path -> "'" + path.toString().replace("'", "'\\''") + "'")
+                .collect(Collectors.joining(" "));
     }
 }

@@ -9,6 +9,8 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -253,6 +255,96 @@ class LocalClusterTest {
         assertThat(cluster.processes()).noneMatch(LocalProcess::isAlive);
         assertThat(cluster.workDirectory()).doesNotExist();
         assertThat(cluster.arenaDirectory()).doesNotExist();
+    }
+
+    @Test
+    void stoppingADetachedClusterEndsAProcessOfItThatWasStartedByHandAndKeepsForeignFiles()
+            throws IOException, InterruptedException {
+        Path work = Files.createDirectories(directory.resolve("it's mine"));
+        Path foreign = Files.writeString(work.resolve("foreign"), "kept");
+        LocalCluster cluster =
+                fakes().name("by-hand").directory(work).tied(false).nodes(1).build();
+        cluster.startManager();
+        cluster.startNodes();
+        Path script = cluster.detach();
+        Process byHand = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-jar",
+                        jar.toString(),
+                        "--lite.cluster.name=by-hand",
+                        "--lite.node.name=node-7")
+                .start();
+        assertThat(run(script)).isZero();
+        assertThat(byHand.waitFor(Waits.seconds(20).toMillis(), TimeUnit.MILLISECONDS))
+                .isTrue();
+        assertThat(cluster.processes()).noneMatch(LocalProcess::isAlive);
+        assertThat(work.toFile().list()).containsExactly("foreign");
+        assertThat(foreign).hasContent("kept");
+        assertThat(cluster.arenaDirectory()).doesNotExist();
+    }
+
+    @Test
+    void aDirectoryThatAClusterUsesIsRefusedToAnother() {
+        Path work = directory.resolve("used");
+        try (LocalCluster cluster = fakes().name("first").directory(work).build()) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> fakes().name("second").directory(work).build())
+                    .withMessageContaining("another cluster uses this directory");
+            cluster.startManager();
+        }
+        assertThat(work).doesNotExist();
+    }
+
+    @Test
+    void aProcessOfADetachedClusterIsStoppedAndStartedAgainAsBefore() throws IOException, InterruptedException {
+        LocalCluster cluster =
+                fakes().name("again").tied(false).fixedPorts(true).build();
+        cluster.up(line -> {});
+        Path script = cluster.detach();
+        try {
+            DetachedCluster detached = new DetachedCluster("again", cluster.workDirectory());
+            assertThat(detached.names()).containsExactly("manager", "node-1", "node-2", "node-3");
+            assertThat(detached.addresses("node-2").getProperty("socket"))
+                    .isEqualTo(cluster.socket(2).toString());
+            assertThatThrownBy(() -> detached.start("node-2")).hasMessageContaining("node-2 is already running");
+            assertThat(detached.stop("node-2")).isTrue();
+            assertThat(detached.stop("node-2")).isFalse();
+            assertThat(detached.addresses("node-2")).isEmpty();
+            assertThat(cluster.node(1).isAlive()).isTrue();
+            LocalProcess started = detached.start("node-2");
+            assertThat(started.property("socket")).contains(cluster.socket(2).toString());
+            assertThat(detached.stop("manager")).isTrue();
+            assertThat(detached.start("manager").property("zookeeper")).contains(cluster.zookeeper());
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> detached.stop("node-4"))
+                    .withMessageContaining("node-4");
+            assertThat(detached.isRunning()).isTrue();
+            assertThat(run(script)).isZero();
+            assertThat(started.isAlive()).isFalse();
+            assertThat(detached.isRunning()).isFalse();
+        } finally {
+            run(script);
+        }
+    }
+
+    private static int run(Path script) throws IOException, InterruptedException {
+        if (!Files.exists(script)) {
+            return 0;
+        }
+        Process stop = new ProcessBuilder("sh", script.toString()).inheritIO().start();
+        assertThat(stop.waitFor(Waits.seconds(60).toMillis(), TimeUnit.MILLISECONDS))
+                .isTrue();
+        return stop.exitValue();
+    }
+
+    @Test
+    void aPortThatIsTakenIsReplacedByTheNextFreeOne() throws IOException {
+        Ports ports = new Ports();
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            int free = ports.free(taken.getLocalPort());
+            assertThat(free).isGreaterThan(taken.getLocalPort());
+            assertThat(ports.free(free)).isGreaterThan(free);
+        }
     }
 
     @Test

@@ -1,0 +1,169 @@
+package dev.lite.local;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+
+/**
+ * The processes of a cluster whose launcher has {@linkplain LocalCluster#detach ended}: stops one of them, and starts it again
+ * as the launcher did. Finds them by their arguments, so also one that somebody else started. Any thread.
+ */
+public final class DetachedCluster {
+    private static final Duration SILENCE_MAX = Duration.ofSeconds(60);
+    private static final Duration STOP_DEADLINE = Duration.ofSeconds(15);
+    private static final String NODE_NAME = "--lite.node.name=";
+    private static final String MANAGER = "manager";
+
+    private final String name;
+    private final Path work;
+
+    /** @param work the cluster's {@linkplain LocalCluster#workDirectory work directory} */
+    public DetachedCluster(String name, Path work) {
+        this.name = name;
+        this.work = work;
+    }
+
+    /** The processes that the launcher started, which can be started again. */
+    public List<String> names() {
+        try (Stream<Path> commands = Files.list(work.resolve("commands"))) {
+            return commands.map(file -> file.getFileName().toString()).sorted().toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot list the processes of the cluster in " + work, e);
+        }
+    }
+
+    /** Whether any process of the cluster runs. */
+    public boolean isRunning() {
+        return processes().findAny().isPresent();
+    }
+
+    /**
+     * Starts a process and waits until it is ready.
+     *
+     * @param process {@code manager}, or a node's name
+     * @throws ProcessFailedException when it runs already, ends before it is ready, or makes no progress
+     */
+    public LocalProcess start(String process) {
+        Path command = known(process);
+        Optional<ProcessHandle> running = find(process);
+        if (running.isPresent()) {
+            throw new ProcessFailedException("%s is already running as process %d"
+                    .formatted(process, running.get().pid()));
+        }
+        try {
+            LocalProcess started = LocalProcess.start(
+                    process,
+                    Files.readAllLines(command),
+                    work.resolve("logs").resolve(process + ".log"),
+                    LocalCluster.readyFile(work, process),
+                    null);
+            started.awaitReady(SILENCE_MAX);
+            return started;
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + command, e);
+        }
+    }
+
+    /**
+     * Stops a process by SIGTERM, and by SIGKILL if it has not ended after 15 s. A node keeps its arena.
+     *
+     * @return whether it ran
+     */
+    public boolean stop(String process) {
+        known(process);
+        Optional<ProcessHandle> running = find(process);
+        running.ifPresent(handle -> {
+            handle.destroy();
+            if (!hasEnded(handle)) {
+                handle.destroyForcibly();
+                if (!hasEnded(handle)) {
+                    throw new ProcessFailedException(
+                            "%s, process %d, did not end by SIGKILL".formatted(process, handle.pid()));
+                }
+            }
+        });
+        return running.isPresent();
+    }
+
+    /** What a running process wrote to its ready file; empty when it is not ready. */
+    public Properties addresses(String process) {
+        known(process);
+        Properties values = new Properties();
+        Path file = LocalCluster.readyFile(work, process);
+        if (Files.exists(file) && find(process).isPresent()) {
+            try (Reader reader = Files.newBufferedReader(file)) {
+                values.load(reader);
+            } catch (IOException e) {
+                throw new UncheckedIOException("cannot read " + file, e);
+            }
+        }
+        return values;
+    }
+
+    private Path known(String process) {
+        if (!names().contains(process)) {
+            throw new IllegalArgumentException(
+                    "the cluster %s has no process \"%s\"; it has %s".formatted(name, process, names()));
+        }
+        return work.resolve("commands").resolve(process);
+    }
+
+    private Optional<ProcessHandle> find(String process) {
+        return processes()
+                .filter(handle -> process.equals(process(arguments(handle))))
+                .findFirst();
+    }
+
+    private static String process(List<String> arguments) {
+        return arguments.stream()
+                .filter(argument -> argument.startsWith(NODE_NAME))
+                .map(argument -> argument.substring(NODE_NAME.length()))
+                .findFirst()
+                .orElse(MANAGER);
+    }
+
+    private Stream<ProcessHandle> processes() {
+        String marker = "--lite.cluster.name=" + name;
+        Optional<String> user = ProcessHandle.current().info().user();
+        return ProcessHandle.allProcesses()
+                .filter(handle -> handle.info().user().equals(user))
+                .filter(handle -> arguments(handle).contains(marker));
+    }
+
+    /** Its command line. Empty for a process that has ended. */
+    private static List<String> arguments(ProcessHandle handle) {
+        try {
+            // Not ProcessHandle.Info, which has no arguments when the command line is longer than a page.
+            byte[] line = Files.readAllBytes(Path.of("/proc", Long.toString(handle.pid()), "cmdline"));
+            return Arrays.asList(new String(line, StandardCharsets.UTF_8).split("\0", -1));
+        } catch (IOException e) {
+            return List.of();
+        }
+    }
+
+    private static boolean hasEnded(ProcessHandle handle) {
+        try {
+            handle.onExit().get(STOP_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+            return true;
+        } catch (TimeoutException e) {
+            return false;
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ProcessFailedException("interrupted while stopping process " + handle.pid(), e);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package dev.lite.local;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.util.HashSet;
+import java.util.Set;
+
+/** Gives out ports of the loopback address: the wanted one, or the next that is free. Not thread-safe. */
+final class Ports {
+    private static final int TRIES = 1000;
+
+    private final Set<Integer> given = new HashSet<>();
+
+    /**
+     * A port that is free now and was not given out before.
+     *
+     * @throws ProcessFailedException when none of the next thousand is free
+     */
+    int free(int wanted) {
+        for (int port = wanted; port < wanted + TRIES; port++) {
+            if (!given.contains(port) && isFree(port)) {
+                given.add(port);
+                return port;
+            }
+        }
+        throw new ProcessFailedException("no port from %d to %d is free".formatted(wanted, wanted + TRIES - 1));
+    }
+
+    private static boolean isFree(int port) {
+        try (ServerSocket socket = new ServerSocket()) {
+            socket.setReuseAddress(true);
+            socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}
