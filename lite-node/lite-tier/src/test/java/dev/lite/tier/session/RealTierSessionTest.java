@@ -20,7 +20,9 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
@@ -30,7 +32,6 @@ import dev.lite.tier.testing.WordChecks.Publication;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -70,14 +71,17 @@ class RealTierSessionTest {
     }
 
     private Lite attach(String name) {
-        InMemoryDirectory view = store.open();
+        return attach(name, store.open(), new ShmFabricProvider());
+    }
+
+    private Lite attach(String name, InMemoryDirectory view, FabricProvider fabric) {
         opened.push(view);
         LiteNode node = LiteNode.start(
                 LiteNodeConfig.builder("session-test", name, 64L << 20, directory.resolve(name))
                         .arena(arenas, false)
                         .build(),
                 view,
-                List.of(new ShmFabricProvider()));
+                List.of(fabric));
         opened.push(node);
         SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve(name + ".sock")), node);
         opened.push(server);
@@ -150,18 +154,24 @@ class RealTierSessionTest {
     }
 
     @Test
-    void aReadOfTheMemoryOfANodeThatLeftNamesThatNodeAndTheTimeWaited() throws Exception {
-        malloc(64, "there", "node-2");
-        AttachOptions options = AttachOptions.to(directory.resolve("node-1.sock"), "hurried");
-        try (Lite hurried = Lite.attach(options.withDeadline(Duration.ofSeconds(1)))) {
-            LmrHandle words = hurried.memory().map("there", Permission.READ);
-            for (int closed = 0; closed < 4; closed++) { // what belongs to node-2: session, server, node, directory
+    void aReadOfTheMemoryOfALostNodeNamesThatNodeAndTheTimeWaited() throws Exception {
+        InMemoryDirectory.Store others = new InMemoryDirectory.Store();
+        attach("near", others.open(), new TcpFabricProvider());
+        AttachOptions options = AttachOptions.to(directory.resolve("near.sock"), "hurried");
+        try (Lite hurried = Lite.attach(options.withDeadline(Waits.seconds(2)))) {
+            attach("far", others.open(), new TcpFabricProvider());
+            Waits.until("the nodes are connected", () -> hurried.nodes().size() == 2);
+            LmrHandle words = hurried.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("far")));
+            words.putLong(0, 1);
+            for (int closed = 0;
+                    closed < 4;
+                    closed++) { // what belongs to the far node: session, server, node, directory
                 opened.pop().close();
             }
             assertThatThrownBy(() -> words.getLong(0))
                     .isInstanceOf(LmrUnavailableException.class)
-                    .hasMessageContaining("node node-2 is lost")
-                    .hasMessageContaining("waited for 800 ms");
+                    .hasMessageContaining("node far is lost")
+                    .hasMessageContaining("waited for ");
         }
     }
 
