@@ -91,16 +91,23 @@ public interface Lite extends AutoCloseable {
      * @param token the secret that identifies the application where several share a user id, or null
      * @param deadline how long an operation may wait unless the call names its own deadline; positive
      * @param reattach whether the session attaches again after its node was lost
+     * @param lazy whether it attaches at its first use; only with {@code reattach}
      */
     record AttachOptions(
-            Path socket, String application, @Nullable String token, Duration deadline, boolean reattach) {
+            Path socket,
+            String application,
+            @Nullable String token,
+            Duration deadline,
+            boolean reattach,
+            boolean lazy) {
         /** The deadline of {@link #to}. */
         public static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
         /**
          * Checks the values.
          *
-         * @throws IllegalArgumentException when the name is blank or the deadline is not positive
+         * @throws IllegalArgumentException when the name is blank, the deadline is not positive, or the session would be lazy
+         *     without re-attachment
          */
         public AttachOptions {
             if (application.isBlank()) {
@@ -109,21 +116,24 @@ public interface Lite extends AutoCloseable {
             if (deadline.isNegative() || deadline.isZero()) {
                 throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
             }
+            if (lazy && !reattach) {
+                throw new IllegalArgumentException("a lazy session needs re-attachment");
+            }
         }
 
         /** No token, a deadline of 10 s, no re-attachment. */
         public static AttachOptions to(Path socket, String application) {
-            return new AttachOptions(socket, application, null, DEADLINE_DEFAULT, false);
+            return new AttachOptions(socket, application, null, DEADLINE_DEFAULT, false, false);
         }
 
         /** With this token; null for none. */
         public AttachOptions withToken(@Nullable String newToken) {
-            return new AttachOptions(socket, application, newToken, deadline, reattach);
+            return new AttachOptions(socket, application, newToken, deadline, reattach, lazy);
         }
 
         /** With this deadline. */
         public AttachOptions withDeadline(Duration newDeadline) {
-            return new AttachOptions(socket, application, token, newDeadline, reattach);
+            return new AttachOptions(socket, application, token, newDeadline, reattach, lazy);
         }
 
         /**
@@ -142,13 +152,21 @@ public interface Lite extends AutoCloseable {
          * </ul>
          */
         public AttachOptions withReattach(boolean newReattach) {
-            return new AttachOptions(socket, application, token, deadline, newReattach);
+            return new AttachOptions(socket, application, token, deadline, newReattach, lazy && newReattach);
+        }
+
+        /**
+         * At the first use instead of in {@link Lite#attach}, which then never fails; with re-attachment. The first call that needs the
+         * node attaches, as after a loss. Handlers are served as soon as the node is there. Until then {@link Lite#isOpen} is false.
+         */
+        public AttachOptions withLazy(boolean newLazy) {
+            return new AttachOptions(socket, application, token, deadline, reattach || newLazy, newLazy);
         }
 
         @Override
         public String toString() {
-            return "AttachOptions[socket=%s, application=%s, token=%s, deadline=%s, reattach=%s]"
-                    .formatted(socket, application, token == null ? "none" : "given", deadline, reattach);
+            return "AttachOptions[socket=%s, application=%s, token=%s, deadline=%s, reattach=%s, lazy=%s]"
+                    .formatted(socket, application, token == null ? "none" : "given", deadline, reattach, lazy);
         }
     }
 

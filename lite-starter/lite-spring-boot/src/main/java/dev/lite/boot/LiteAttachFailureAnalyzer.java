@@ -33,6 +33,7 @@ final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttach
         }
         if (!Files.exists(socket)) {
             return "There is no such file. Start a lite-node on this host, or set lite.client.socket to the socket of a running one."
+                    + " To wait for the node set lite.client.start-deadline."
                     + disable;
         }
         return "Check that the lite-node of this host runs (a killed one leaves its socket file behind) and that this user has write permission on the socket."

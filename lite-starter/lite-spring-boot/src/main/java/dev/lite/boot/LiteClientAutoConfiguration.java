@@ -47,15 +47,12 @@ public final class LiteClientAutoConfiguration {
                         details.getSocket(), application(properties.application(), environment))
                 .withToken(details.getToken())
                 .withDeadline(properties.deadline())
-                .withReattach(true);
+                .withReattach(true)
+                .withLazy(properties.lazyAttach());
         for (AttachOptionsCustomizer customizer : customizers.orderedStream().toList()) {
             options = customizer.customize(options);
         }
-        try {
-            return Lite.attach(options);
-        } catch (RuntimeException e) {
-            throw new LiteAttachFailedException(options.socket(), e);
-        }
+        return new FirstAttach(options, properties.startDeadline()).attach();
     }
 
     @Bean

@@ -15,6 +15,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *     spring.application.name.
  * @param token Secret that identifies the application where several share a user id. Not needed unless the node is configured so.
  * @param deadline How long an operation may wait unless the call names its own deadline.
+ * @param lazyAttach Whether to attach at the first use instead of at the start, which then does not need a node.
+ * @param startDeadline How long the start of the application waits for a node that is not there yet. Default: not at all.
  */
 @ConfigurationProperties("lite.client")
 public record LiteClientProperties(
@@ -22,11 +24,28 @@ public record LiteClientProperties(
         @DefaultValue("/run/lite/node.sock") Path socket,
         @Nullable String application,
         @Nullable String token,
-        @DefaultValue("10s") Duration deadline) {
+        @DefaultValue("10s") Duration deadline,
+        @DefaultValue("false") boolean lazyAttach,
+        @DefaultValue("0s") Duration startDeadline) {
+
+    /** Checks the values. */
+    public LiteClientProperties {
+        if (startDeadline.isNegative()) {
+            throw new IllegalArgumentException(
+                    "lite.client.start-deadline is %s; it must be 0 (no wait) or more".formatted(startDeadline));
+        }
+    }
 
     @Override
     public String toString() {
-        return "LiteClientProperties[enabled=%s, socket=%s, application=%s, token=%s, deadline=%s]"
-                .formatted(enabled, socket, application, token == null ? "none" : "given", deadline);
+        return "LiteClientProperties[enabled=%s, socket=%s, application=%s, token=%s, deadline=%s, lazyAttach=%s, startDeadline=%s]"
+                .formatted(
+                        enabled,
+                        socket,
+                        application,
+                        token == null ? "none" : "given",
+                        deadline,
+                        lazyAttach,
+                        startDeadline);
     }
 }

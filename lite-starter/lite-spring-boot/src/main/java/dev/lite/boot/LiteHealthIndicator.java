@@ -1,9 +1,14 @@
 package dev.lite.boot;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.Status;
@@ -11,10 +16,14 @@ import org.springframework.boot.health.contributor.Status;
 /**
  * Reports whether the session with this host's node is open, and which fabric carries data to each node of the cluster. A check makes
  * one attempt to attach again if the session was lost. Add it to readiness, not to liveness, which must not depend on a node.
+ * Logs a line when the node goes and when it is back, not at each check. Any thread.
  */
 public final class LiteHealthIndicator extends AbstractHealthIndicator {
 
+    private static final Log log = LogFactory.getLog(LiteHealthIndicator.class);
+
     private final Lite lite;
+    private final AtomicBoolean away = new AtomicBoolean();
 
     /** Checks this session, which the caller still owns and closes. */
     public LiteHealthIndicator(Lite lite) {
@@ -24,8 +33,21 @@ public final class LiteHealthIndicator extends AbstractHealthIndicator {
 
     @Override
     protected void doHealthCheck(Health.Builder builder) {
+        List<NodeInfo> nodes;
+        try {
+            nodes = lite.nodes();
+        } catch (LiteException e) {
+            if (!away.getAndSet(true)) {
+                log.warn("This host's LITE node is away: %s".formatted(e.getMessage()));
+            }
+            builder.down().withDetail("error", String.valueOf(e.getMessage()));
+            return;
+        }
+        if (away.getAndSet(false)) {
+            log.info("This host's LITE node %s is back".formatted(lite.nodeName()));
+        }
         Map<String, String> fabricByNode = new TreeMap<>();
-        for (NodeInfo node : lite.nodes()) {
+        for (NodeInfo node : nodes) {
             fabricByNode.put(node.name(), node.fabric());
         }
         builder.status(lite.isOpen() ? Status.UP : Status.DOWN)

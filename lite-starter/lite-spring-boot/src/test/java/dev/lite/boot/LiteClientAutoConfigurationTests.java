@@ -48,12 +48,20 @@ class LiteClientAutoConfigurationTests {
                         "lite.client.socket=/tmp/x/n.sock",
                         "lite.client.application=billing",
                         "lite.client.token=s3cret",
-                        "lite.client.deadline=3s")
+                        "lite.client.deadline=3s",
+                        "lite.client.lazy-attach=true",
+                        "lite.client.start-deadline=1m")
                 .run(context -> {
                     LiteClientProperties properties = context.getBean(LiteClientProperties.class);
                     assertThat(properties)
                             .isEqualTo(new LiteClientProperties(
-                                    true, Path.of("/tmp/x/n.sock"), "billing", "s3cret", Duration.ofSeconds(3)));
+                                    true,
+                                    Path.of("/tmp/x/n.sock"),
+                                    "billing",
+                                    "s3cret",
+                                    Duration.ofSeconds(3),
+                                    true,
+                                    Duration.ofMinutes(1)));
                     assertThat(properties.toString()).doesNotContain("s3cret");
                 });
     }
@@ -78,6 +86,35 @@ class LiteClientAutoConfigurationTests {
         runner.run(
                 context -> assertThat(attachOptions(context.getBean(Lite.class)).reattach())
                         .isTrue());
+    }
+
+    @Test
+    void theStartWaitsForANodeThatIsNotThereYet() {
+        runner.withPropertyValues("lite.client.socket=/tmp/late-a.sock", "lite.client.start-deadline=1m")
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(Lite.class));
+    }
+
+    @Test
+    void theSessionAttachesAtItsFirstUseIfSoConfigured() {
+        runner.withPropertyValues("lite.client.lazy-attach=true")
+                .run(context -> assertThat(
+                                attachOptions(context.getBean(Lite.class)).lazy())
+                        .isTrue());
+        runner.run(context ->
+                assertThat(attachOptions(context.getBean(Lite.class)).lazy()).isFalse());
+    }
+
+    @Test
+    void theStartFailsWithoutAWaitOrAfterIt() {
+        runner.withPropertyValues("lite.client.socket=/tmp/late-b.sock")
+                .run(context -> assertThat(context).hasFailed());
+        runner.withPropertyValues("lite.client.socket=/tmp/missing.sock", "lite.client.start-deadline=120ms")
+                .run(context -> assertThat(context).getFailure().rootCause().hasMessageContaining("nobody listens at"));
+        runner.withPropertyValues("lite.client.start-deadline=-1s")
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("lite.client.start-deadline is PT-1S; it must be 0 (no wait) or more"));
     }
 
     @Test

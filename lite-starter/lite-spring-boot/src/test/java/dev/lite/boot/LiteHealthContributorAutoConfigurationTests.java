@@ -8,13 +8,19 @@ import dev.lite.client.fake.FakeLite;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 
+@Isolated("it captures the output of its process")
+@ExtendWith(OutputCaptureExtension.class)
 class LiteHealthContributorAutoConfigurationTests {
 
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
@@ -41,6 +47,19 @@ class LiteHealthContributorAutoConfigurationTests {
             assertThat(health.getStatus()).isEqualTo(Status.DOWN);
             assertThat(health.getDetails().get("error")).asString().contains("the session was lost");
         });
+    }
+
+    @Test
+    void aNodeThatIsAwayIsLoggedOnceInOneLine(CapturedOutput output) {
+        FakeLite lost = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"));
+        lost.lose();
+        LiteHealthIndicator health = new LiteHealthIndicator(lost);
+        for (int check = 0; check < 5; check++) {
+            assertThat(health.health().getStatus()).isEqualTo(Status.DOWN);
+        }
+        assertThat(output)
+                .containsOnlyOnce("This host's LITE node is away: the session was lost")
+                .doesNotContain("\tat ");
     }
 
     @Test

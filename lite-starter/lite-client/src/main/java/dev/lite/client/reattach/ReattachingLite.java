@@ -29,12 +29,12 @@ public final class ReattachingLite implements Lite {
     }
 
     /**
-     * Attaches; throws what {@code attach} throws.
+     * Attaches, unless the options are lazy; throws what {@code attach} throws.
      *
      * @param attach opens one session without re-attachment; called again after each loss
      */
     public static ReattachingLite attach(AttachOptions options, Function<AttachOptions, Lite> attach) {
-        return new ReattachingLite(options.withReattach(false), attach);
+        return new ReattachingLite(options, attach);
     }
 
     @Override
@@ -54,7 +54,7 @@ public final class ReattachingLite implements Lite {
 
     @Override
     public String nodeName() {
-        return keeper.session().nodeName();
+        return keeper.nodeName();
     }
 
     /** Makes one attempt to attach if the session is lost: people and health checks call this, and want an answer soon. */
@@ -83,6 +83,6 @@ public final class ReattachingLite implements Lite {
 
     @Override
     public String toString() {
-        return "ReattachingLite[%s]".formatted(keeper.session());
+        return "ReattachingLite[%s]".formatted(keeper);
     }
 }

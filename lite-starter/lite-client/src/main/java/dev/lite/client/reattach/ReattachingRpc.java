@@ -47,7 +47,11 @@ final class ReattachingRpc implements LtRpc {
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
         ReattachingServer server = new ReattachingServer(function, concurrency, handler);
-        server.register(keeper.open());
+        if (keeper.last() != null) {
+            server.register(keeper.open());
+        } else {
+            server.registerLater();
+        }
         return server;
     }
 
@@ -128,6 +132,10 @@ final class ReattachingRpc implements LtRpc {
         @GuardedBy("this")
         private @Nullable RpcServer server;
 
+        /** The session of the server. */
+        @GuardedBy("this")
+        private @Nullable Lite servedAt;
+
         @GuardedBy("this")
         private boolean closed;
 
@@ -144,11 +152,23 @@ final class ReattachingRpc implements LtRpc {
             boolean registered = false;
             try {
                 server = at.rpc().register(function, concurrency, handler);
+                servedAt = at;
                 registered = true;
             } finally {
                 if (!registered) {
                     close();
                 }
+            }
+        }
+
+        /** At the first session of a lazy one, which is attached in the background. */
+        void registerLater() {
+            keeper.addAttachListener(attachListener);
+            Lite attached = keeper.last(); // by another thread, before it could see the listener
+            if (attached != null) {
+                registerAgain(attached);
+            } else {
+                keeper.attachSoon();
             }
         }
 
@@ -167,11 +187,12 @@ final class ReattachingRpc implements LtRpc {
 
         /** Returns whether nothing is left to do. */
         private synchronized boolean tryRegister(Lite at) {
-            if (closed) {
+            if (closed || servedAt == at) {
                 return true;
             }
             try {
                 server = at.rpc().register(function, concurrency, handler);
+                servedAt = at;
                 return true;
             } catch (SessionLostException e) {
                 return true; // the next session's listener registers it

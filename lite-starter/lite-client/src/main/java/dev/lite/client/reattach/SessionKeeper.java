@@ -16,10 +16,13 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,29 +56,29 @@ final class SessionKeeper implements AutoCloseable {
 
     private final Set<Consumer<Lite>> attachListeners = ConcurrentHashMap.newKeySet();
     private final CountDownLatch closed = new CountDownLatch(1);
+    private final AtomicBoolean attachesSoon = new AtomicBoolean();
 
-    /** Written under {@link #attaching}. */
-    private volatile Lite session;
+    /** Written under {@link #attaching}; null until the first attachment of a lazy session. */
+    private volatile @Nullable Lite session;
 
-    /** Attaches. Throws what {@link Lite#attach} throws. */
+    /** Attaches, unless the options are lazy. Throws what {@link Lite#attach} throws. */
     SessionKeeper(AttachOptions options, Function<AttachOptions, Lite> attach) {
-        this.options = options;
+        this.options = options.withReattach(false);
         this.attach = attach;
-        this.session = attach.apply(options);
-        reattachAfter(session);
-        LOG.info("Attached to node {} at {} as {}", session.nodeName(), options.socket(), options.application());
+        if (!options.lazy()) {
+            attachIfLost();
+        }
     }
 
     private void reattachAfter(Lite attached) {
-        CompletionStage<Void> unused = attached.ended().thenAccept(reason -> reattachForListeners());
+        CompletionStage<Void> unused =
+                attached.ended().thenAccept(reason -> attachWhile(() -> !attachListeners.isEmpty()));
     }
 
-    /** Attaches again if there are listeners; retries with a growing pause. A virtual thread. */
-    private void reattachForListeners() {
+    /** Attaches while that is needed; retries with a growing pause. A virtual thread. */
+    private void attachWhile(BooleanSupplier needed) {
         long pauseNs = RETRY_NS_MIN;
-        while (!isClosed()
-                && !attachListeners.isEmpty()
-                && !Thread.currentThread().isInterrupted()) {
+        while (!isClosed() && needed.getAsBoolean() && !Thread.currentThread().isInterrupted()) {
             try {
                 Lite unused = open(Deadline.in(Duration.ZERO));
                 return;
@@ -106,9 +109,23 @@ final class SessionKeeper implements AutoCloseable {
         attachListeners.remove(listener);
     }
 
-    /** The current session, open or lost. */
-    Lite session() {
+    /** The last session, open or lost; null before the first one of a lazy session. */
+    @Nullable
+    Lite last() {
         return session;
+    }
+
+    /** Attaches the first session in the background. Only the first call does something. */
+    void attachSoon() {
+        if (!attachesSoon.getAndSet(true)) {
+            Thread unused = Thread.ofVirtual().name("lite-attach").start(() -> attachWhile(() -> session == null));
+        }
+    }
+
+    /** The name of the node of the current session, open or lost; attaches if there was none yet. */
+    String nodeName() {
+        Lite last = session;
+        return (last != null ? last : open()).nodeName();
     }
 
     /** Whether this is still the session, and it is open. */
@@ -117,7 +134,8 @@ final class SessionKeeper implements AutoCloseable {
     }
 
     boolean isOpen() {
-        return !isClosed() && session.isOpen();
+        Lite last = session;
+        return !isClosed() && last != null && last.isOpen();
     }
 
     private boolean isClosed() {
@@ -157,10 +175,10 @@ final class SessionKeeper implements AutoCloseable {
 
     private Lite open(Deadline lockDeadline, Deadline retryDeadline) {
         Lite current = session;
-        if (current.isOpen() && !isClosed()) {
+        if (current != null && current.isOpen() && !isClosed()) {
             return current;
         }
-        lock(attaching, lockDeadline, () -> "attaching again to %s by another thread".formatted(options.socket()));
+        lock(attaching, lockDeadline, () -> "attaching to %s by another thread".formatted(options.socket()));
         try {
             long pauseNs = RETRY_NS_MIN;
             while (true) {
@@ -183,14 +201,24 @@ final class SessionKeeper implements AutoCloseable {
         if (isClosed()) {
             throw new SessionLostException("the session with %s was closed".formatted(options.socket()));
         }
-        if (!session.isOpen()) {
-            session.close();
-            session = attach.apply(options);
-            LOG.info("Attached again to node {} at {}", session.nodeName(), options.socket());
-            attachListeners.forEach(listener -> listener.accept(session));
-            reattachAfter(session);
+        Lite last = session;
+        if (last != null && last.isOpen()) {
+            return last;
         }
-        return session;
+        if (last != null) {
+            last.close();
+        }
+        Lite attached = attach.apply(options);
+        session = attached;
+        LOG.info(
+                "Attached {}to node {} at {} as {}",
+                last == null ? "" : "again ",
+                attached.nodeName(),
+                options.socket(),
+                options.application());
+        attachListeners.forEach(listener -> listener.accept(attached));
+        reattachAfter(attached);
+        return attached;
     }
 
     /** Counts a lock that this session acquired; {@link #lockClosed} must follow. */
@@ -251,13 +279,22 @@ final class SessionKeeper implements AutoCloseable {
                 .formatted(what.get(), Durations.text(waitNs)));
     }
 
+    @Override
+    public String toString() {
+        Lite last = session;
+        return last == null ? "%s, not attached yet".formatted(options.socket()) : last.toString();
+    }
+
     /** Ends the session. Callers that wait for the node get {@link SessionLostException}. */
     @Override
     public void close() {
         closed.countDown();
         attaching.lock();
         try {
-            session.close();
+            Lite last = session;
+            if (last != null) {
+                last.close();
+            }
         } finally {
             attaching.unlock();
         }

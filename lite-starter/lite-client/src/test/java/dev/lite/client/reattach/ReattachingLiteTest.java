@@ -17,6 +17,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeSync;
 import dev.lite.testing.Waits;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -38,20 +39,72 @@ class ReattachingLiteTest {
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
-        return ReattachingLite.attach(
-                AttachOptions.to(Path.of("/tmp/x.sock"), "test").withDeadline(deadline), options -> {
-                    if (!nodeIsUp) {
-                        throw new NodeUnreachableException("nobody listens");
-                    }
-                    if (attachesSlowly) {
-                        attaches = true;
-                        Waits.pass(Duration.ofMillis(20));
-                    }
-                    FakeLite attached = new FakeLite(options).knowing("a", idOfA);
-                    attached.rpc().refusals.set(refusedRegistrations);
-                    sessions.add(attached);
-                    return sessions.getLast();
-                });
+        return open(AttachOptions.to(Path.of("/tmp/x.sock"), "test")
+                .withReattach(true)
+                .withDeadline(deadline));
+    }
+
+    private ReattachingLite open(AttachOptions wanted) {
+        return ReattachingLite.attach(wanted, options -> {
+            if (!nodeIsUp) {
+                throw new NodeUnreachableException("nobody listens");
+            }
+            if (attachesSlowly) {
+                attaches = true;
+                Waits.pass(Duration.ofMillis(20));
+            }
+            FakeLite attached = new FakeLite(options).knowing("a", idOfA);
+            attached.rpc().refusals.set(refusedRegistrations);
+            sessions.add(attached);
+            return sessions.getLast();
+        });
+    }
+
+    @Test
+    void aLazySessionAttachesAtItsFirstUse() {
+        nodeIsUp = false;
+        ReattachingLite lazy = openLazily(SHORT);
+        assertThat(lazy.isOpen()).isFalse();
+        assertThat(lazy).hasToString("ReattachingLite[/tmp/x.sock, not attached yet]");
+        assertThatThrownBy(() -> lazy.memory().map("a", Permission.READ)).isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(lazy::nodeName).isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(lazy::nodes).isInstanceOf(NodeUnreachableException.class);
+        nodeIsUp = true;
+        assertThat(lazy.memory().map("a", Permission.READ).id()).isEqualTo(idOfA);
+        assertThat(lazy.isOpen()).isTrue();
+        assertThat(lazy.nodeName()).isEqualTo("fake-1");
+        assertThat(sessions)
+                .as("one at the start of the test, and the lazy one")
+                .hasSize(2);
+    }
+
+    @Test
+    void theHandlersOfALazySessionAreServedOnceAsSoonAsTheNodeIsThere() {
+        nodeIsUp = false;
+        ReattachingLite lazy = openLazily(SHORT);
+        RpcServer one = lazy.rpc().register("one", 1, call -> MemorySegment.ofArray(BYTES));
+        RpcServer two = lazy.rpc().register("two", 1, call -> MemorySegment.ofArray(BYTES));
+        nodeIsUp = true;
+        Waits.until(
+                "both are served",
+                () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.size() == 2);
+        assertThat(sessions.getLast().rpc().handlers).containsOnlyKeys("one", "two");
+        one.close();
+        two.close();
+        lazy.close();
+    }
+
+    @Test
+    void aLazySessionThatWasNeverUsedCloses() {
+        ReattachingLite lazy = openLazily(SHORT);
+        lazy.close();
+        assertThat(sessions).hasSize(1);
+        assertThatThrownBy(lazy::nodes).isInstanceOf(SessionLostException.class);
+    }
+
+    private ReattachingLite openLazily(Duration deadline) {
+        return open(
+                AttachOptions.to(Path.of("/tmp/x.sock"), "test").withLazy(true).withDeadline(deadline));
     }
 
     @Test
