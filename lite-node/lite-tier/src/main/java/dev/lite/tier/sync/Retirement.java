@@ -65,10 +65,14 @@ final class Retirement {
     /** Compared by identity: a later report replaces it. */
     private static final class Candidate {
         final Named word;
+        /** Whether the word was known to be dead when it became a candidate. */
+        final boolean dead;
+
         private volatile long dueNs; // of the system's nano time
 
-        Candidate(Named word, Duration delay) {
+        Candidate(Named word, boolean dead, Duration delay) {
             this.word = word;
+            this.dead = dead;
             delay(delay);
         }
 
@@ -104,7 +108,9 @@ final class Retirement {
     /** Sets how long an unused word is kept. */
     void setIdle(Duration newIdle) {
         idle = newIdle;
-        candidates.values().forEach(candidate -> candidate.delay(newIdle));
+        candidates.values().stream()
+                .filter(candidate -> !candidate.dead)
+                .forEach(candidate -> candidate.delay(newIdle));
     }
 
     /** Removes every unused word now, because there is no room for another one. */
@@ -117,15 +123,18 @@ final class Retirement {
         return sweeping.get() || untilDueNs() == 0;
     }
 
-    /** A node no longer uses a word. */
+    /** A node no longer uses a word. If the word is dead, this report is late: it does not delay the removal. */
     void left(Named word) {
-        put(new Candidate(word, idle));
+        Candidate known = candidates.get(word.ref().lmrId());
+        if (known == null || !known.dead) {
+            put(new Candidate(word, false, idle));
+        }
     }
 
     /** A scan found a word in this arena. */
     void found(Named word) {
         if (!candidates.containsKey(word.ref().lmrId())) {
-            put(new Candidate(word, idle));
+            put(new Candidate(word, false, idle));
         }
     }
 
@@ -133,7 +142,7 @@ final class Retirement {
     void dead(Named word) {
         Candidate known = candidates.get(word.ref().lmrId());
         if (known == null || !known.isDue(System.nanoTime())) {
-            put(new Candidate(word, Duration.ZERO));
+            put(new Candidate(word, true, Duration.ZERO));
         }
     }
 

@@ -366,6 +366,24 @@ class RemovedWordsTest {
     }
 
     @Test
+    void aLateReportThatANodeLeftADeadWordDoesNotDelayItsRemoval() {
+        TestCluster cluster = cluster();
+        HeldNews[] directory = new HeldNews[1];
+        LiteNode node = cluster.start(cluster.config("n0"), real -> directory[0] = new HeldNews(real));
+        node.setNameIdle(NEVER);
+        useOnce(node, "x");
+        Named word = word(cluster, "lock/x");
+        directory[0].refuseChangesOf(ClusterDirectory.INTERNAL_PREFIX + "lock/x");
+        retire(node, word);
+        Inside.field(Inside.field(node, "sync", SyncService.class), "retirement", Retirement.class)
+                .left(word);
+
+        directory[0].refuseChangesOf("");
+
+        Waits.until("the record is removed", () -> words(cluster).isEmpty());
+    }
+
+    @Test
     void aDeadWordThatMovesIsRemovedByItsNextHome() {
         TestCluster cluster = cluster();
         HeldNews[] directory = new HeldNews[1];
