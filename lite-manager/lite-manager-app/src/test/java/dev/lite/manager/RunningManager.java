@@ -36,11 +36,18 @@ public final class RunningManager implements AutoCloseable {
                 "--lite.ready-file=" + work.resolve("manager.properties"),
                 "--lite.manager.name=the manager"));
         arguments.addAll(List.of(options));
-        context = SpringApplication.run(LiteManagerApplication.class, arguments.toArray(String[]::new));
+        context = start(arguments);
         directory = CuratorDirectory.open(CuratorConfig.of(
                 context.getBean(dev.lite.manager.zookeeper.EmbeddedZooKeeper.class)
                         .connectString(),
                 "lite"));
+    }
+
+    /** One at a time: applications that start in one JVM set up the same logging system, and no two threads may do that. */
+    private static ConfigurableApplicationContext start(List<String> arguments) {
+        synchronized (RunningManager.class) {
+            return SpringApplication.run(LiteManagerApplication.class, arguments.toArray(String[]::new));
+        }
     }
 
     /** The cluster directory, as the nodes use it. */
