@@ -14,6 +14,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.UnixServerSocket;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.testing.Waits;
@@ -87,7 +88,7 @@ class SessionEndTest {
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> Lite.attach(options(SHORT)))
                     .withMessageContaining("node.sock")
-                    .withMessageContaining(SHORT.toString());
+                    .withMessageContaining(Durations.text(SHORT));
             Thread.ofPlatform().daemon().start(() -> {
                 mute.accept().close();
                 mute.accept().close();
@@ -193,7 +194,7 @@ class SessionEndTest {
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> lite.memory().malloc(LmrSpec.of(8).withName("slow-one"), SHORT))
                     .withMessageContaining("malloc of LMR \"slow-one\"")
-                    .withMessageContaining(SHORT.toMillis() + " ms");
+                    .withMessageContaining(Durations.text(SHORT));
             backend.resume();
             Waits.until("freed again", () -> backend.lmrsFreed.get() == 1);
             lite.memory().malloc(LmrSpec.of(8).withName("slow-one")).free();
@@ -217,7 +218,7 @@ class SessionEndTest {
                     .isThrownBy(() -> slow.read(16, late))
                     .withMessageContaining("read of 8 bytes at offset 16")
                     .withMessageContaining("\"slow\"")
-                    .withMessageContaining(SHORT.toMillis() + " ms");
+                    .withMessageContaining(Durations.text(SHORT));
             // An operation that needs several windows leaves the remaining slots in quarantine.
             assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> slow.write(0, new byte[16_384]));
             assertThatExceptionOfType(LiteTimeoutException.class)
