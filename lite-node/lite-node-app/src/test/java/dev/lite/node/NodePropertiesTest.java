@@ -183,7 +183,7 @@ class NodePropertiesTest {
     void timesThatCouldLoseMemoryAreRefusedWithTheirLimit() {
         assertThatThrownBy(() -> bind(Map.of("lite.node.drain-timeout", "-1s")).toConfig("c"))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("lite.node.drain-timeout is PT-1S");
+                .hasMessageContaining("lite.node.drain-timeout is -1 s");
         assertThatThrownBy(() -> bind(Map.of("lite.node.orphan-grace", "19s")).toConfig("c"))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("lite.node.orphan-grace is 19 s")
