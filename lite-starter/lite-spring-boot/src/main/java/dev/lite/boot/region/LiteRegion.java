@@ -16,13 +16,13 @@ import org.springframework.beans.factory.annotation.Qualifier;
  * }</pre>
  *
  * <p>The first use of the handle, not its injection, maps the LMR. With a size it creates the LMR if there is none; see {@link
- * LtMemory#createOrMap(dev.lite.api.LmrSpec, java.util.Set)}. Concurrent first uses map once. A first use that fails throws what
- * {@code LtMemory} throws, and the next use tries again.
+ * dev.lite.api.LtMemory#createOrMap(dev.lite.api.LmrSpec, java.util.Set)}. Concurrent first uses map once. A first use that fails
+ * throws what {@code LtMemory} throws, and the next use tries again.
  *
  * <p>Injection points with equal attributes share the handle. The context owns it, and unmaps it after the beans that use it are
  * destroyed; the LMR stays. A field needs {@code @Autowired} as well.
  *
- * <p>An LMR that is created here lies on this session's node. For another placement create it by {@link LtMemory} before the first use.
+ * <p>An LMR that is created here lies on this session's node. For another placement create it by {@code LtMemory} before the first use.
  */
 @Documented
 @Target({ElementType.FIELD, ElementType.PARAMETER})
