@@ -1,14 +1,11 @@
 package dev.lite.demo;
 
-import java.io.IOException;
-import java.nio.file.Files;
+import dev.lite.local.FreeMemory;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.util.List;
 
 /** Computes the arena size that a file needs, and checks that this machine has enough memory. */
 final class ArenaSpace {
-
-    static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     private static final long MIB = 1L << 20;
     /** Chunks are distributed round robin, so one node may get one more than another. */
@@ -30,14 +27,10 @@ final class ArenaSpace {
     /** Checks the machine's free memory. */
     static void check(Path file, long arenasBytes) {
         try {
-            check(
-                    file,
-                    arenasBytes,
-                    Files.getFileStore(SHARED_MEMORY).getUsableSpace(),
-                    memoryAvailable(Files.readAllLines(Path.of("/proc/meminfo"))));
-        } catch (IOException e) {
-            throw new DemoFailedException(
-                    "cannot read the free space of %s: %s".formatted(SHARED_MEMORY, e.getMessage()), e);
+            FreeMemory free = FreeMemory.now();
+            check(file, arenasBytes, free.sharedBytes(), free.availableBytes());
+        } catch (UncheckedIOException e) {
+            throw new DemoFailedException(String.valueOf(e.getMessage()), e);
         }
     }
 
@@ -47,26 +40,16 @@ final class ArenaSpace {
                     "the nodes need %s in %s for the file %s; only %s are free. Use a smaller file, or enlarge the file system: mount -o remount,size=%dM %s"
                             .formatted(
                                     Sizes.of(arenasBytes),
-                                    SHARED_MEMORY,
+                                    FreeMemory.SHARED_MEMORY,
                                     file,
                                     Sizes.of(sharedMemoryFree),
                                     Math.ceilDiv(arenasBytes, MIB) * 5 / 4,
-                                    SHARED_MEMORY));
+                                    FreeMemory.SHARED_MEMORY));
         }
         if (arenasBytes + PROCESSES_BYTES > memoryAvailable) {
             throw new DemoFailedException(
                     "the demo needs %s of memory for the file %s, its nodes and its applications; only %s are available"
                             .formatted(Sizes.of(arenasBytes + PROCESSES_BYTES), file, Sizes.of(memoryAvailable)));
         }
-    }
-
-    /** The value of {@code MemAvailable} in {@code /proc/meminfo}; {@code Long.MAX_VALUE} when missing. */
-    static long memoryAvailable(List<String> lines) {
-        return lines.stream()
-                .filter(line -> line.startsWith("MemAvailable:"))
-                .map(line -> line.replaceAll("\\D", ""))
-                .mapToLong(kibibytes -> Long.parseLong(kibibytes) * 1024)
-                .findFirst()
-                .orElse(Long.MAX_VALUE);
     }
 }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -41,12 +40,5 @@ class ArenaSpaceTest {
                 .isInstanceOf(DemoFailedException.class)
                 .hasMessageContaining("only 4.0 GiB are available");
         assertThatCode(() -> ArenaSpace.check(FILE, 3 * GIB, 20 * GIB, 5 * GIB)).doesNotThrowAnyException();
-    }
-
-    @Test
-    void readsTheAvailableMemoryFromTheKernel() {
-        assertThat(ArenaSpace.memoryAvailable(List.of("MemTotal: 9 kB", "MemAvailable:     2048 kB")))
-                .isEqualTo(2 << 20);
-        assertThat(ArenaSpace.memoryAvailable(List.of())).isEqualTo(Long.MAX_VALUE);
     }
 }
