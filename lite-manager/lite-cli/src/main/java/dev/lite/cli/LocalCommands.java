@@ -9,27 +9,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /** Commands that start and stop a cluster on this machine. */
 final class LocalCommands {
-    static final String NAME_DEFAULT = "local";
-
     private LocalCommands() {}
-
-    private static void print(PrintWriter out, String line) {
-        out.println(line);
-        out.flush();
-    }
 
     /** {@code lite prepare}. */
     @Command(
@@ -37,20 +27,13 @@ final class LocalCommands {
             description =
                     "Makes the class caches with which manager and node start faster. \"up\" does it when they are missing.",
             mixinStandardHelpOptions = true)
-    static final class Prepare implements Callable<Integer> {
+    static final class Prepare extends LocalCommand {
         @Mixin
         private JarOptions jars = new JarOptions();
 
-        @Spec
-        private @Nullable CommandSpec spec;
-
         @Override
         public Integer call() {
-            if (spec == null) {
-                throw new IllegalStateException("picocli did not set the command spec");
-            }
-            PrintWriter out = spec.commandLine().getOut();
-            return jars.prepare(line -> print(out, line)) ? ExitStatus.OK : ExitStatus.FAILED;
+            return jars.prepare(this::print) ? ExitStatus.OK : ExitStatus.FAILED;
         }
     }
 
@@ -60,20 +43,13 @@ final class LocalCommands {
             description =
                     "Starts a cluster on this machine: a manager with ZooKeeper, and nodes. It keeps running until \"lite down\".",
             mixinStandardHelpOptions = true)
-    static final class Up implements Callable<Integer> {
+    static final class Up extends LocalCommand.OfCluster {
         @Option(
                 names = {"-n", "--nodes"},
                 paramLabel = "N",
                 defaultValue = "3",
                 description = "The number of nodes, 1 to 64. Default: ${DEFAULT-VALUE}")
         private int nodes = 3;
-
-        @Option(
-                names = "--name",
-                paramLabel = "NAME",
-                defaultValue = NAME_DEFAULT,
-                description = "The cluster's name. Default: ${DEFAULT-VALUE}")
-        private String name = NAME_DEFAULT;
 
         @Option(
                 names = "--arena",
@@ -102,14 +78,9 @@ final class LocalCommands {
         @Option(names = "--json", description = "Prints JSON")
         private boolean json;
 
-        @Spec
-        private @Nullable CommandSpec spec;
-
         @Override
         public Integer call() {
-            if (spec == null) {
-                throw new IllegalStateException("picocli did not set the command spec");
-            }
+            String name = name();
             LocalClusters clusters = LocalClusters.here();
             LocalClusterBuilder builder = LocalCluster.builder()
                     .name(name)
@@ -124,8 +95,7 @@ final class LocalCommands {
                     // "down" stops all nodes, so there is no node left to move memory to.
                     .nodeProperty("lite.node.drain-timeout", "0s")
                     .tied(false);
-            PrintWriter out = spec.commandLine().getOut();
-            PrintWriter progress = json ? spec.commandLine().getErr() : out;
+            PrintWriter progress = json ? err() : out();
             jars.prepare(line -> print(progress, line));
             clusters.reserve(name);
             boolean isUp = false;
@@ -142,18 +112,14 @@ final class LocalCommands {
                 cluster.detach();
                 isUp = true;
                 if (json) {
-                    out.println(description.toPrettyString());
+                    print(description.toPrettyString());
                 } else {
-                    print(
-                            out,
-                            "The cluster \"%s\" is running; its manager: %s"
-                                    .formatted(name, noted.get(LocalClusters.URL)));
-                    String option = name.equals(NAME_DEFAULT) ? "" : " --name " + name;
-                    print(out, "Logs: " + cluster.workDirectory().resolve("logs"));
-                    print(out, "For an application: export $(lite env" + option + ")");
-                    print(out, "To stop it: lite down" + option);
+                    print("The cluster \"%s\" is running; its manager: %s"
+                            .formatted(name, noted.get(LocalClusters.URL)));
+                    print("Logs: " + cluster.workDirectory().resolve("logs"));
+                    print("For an application: export $(lite env" + nameOption() + ")");
+                    print("To stop it: lite down" + nameOption());
                 }
-                out.flush();
             } finally {
                 if (!isUp) {
                     clusters.remove(name);
@@ -184,22 +150,13 @@ final class LocalCommands {
             description =
                     "Stops a cluster started by \"up\", also processes of it started by hand, and removes its memory, logs and directories.",
             mixinStandardHelpOptions = true)
-    static final class Down implements Callable<Integer> {
+    static final class Down extends LocalCommand.OfCluster {
         /** Each of at most 65 processes gets 15 s to stop before SIGKILL. */
         private static final long DEADLINE_SECONDS = 1200;
 
-        @Option(
-                names = "--name",
-                paramLabel = "NAME",
-                defaultValue = NAME_DEFAULT,
-                description = "The cluster's name. Default: ${DEFAULT-VALUE}")
-        private String name = NAME_DEFAULT;
-
-        @Spec
-        private @Nullable CommandSpec spec;
-
         @Override
         public Integer call() {
+            String name = name();
             LocalClusters clusters = LocalClusters.here();
             String work = clusters.require(name).getProperty(LocalClusters.DIRECTORY);
             if (clusters.isBeingStarted(name)) {
@@ -219,10 +176,7 @@ final class LocalCommands {
                                 .formatted(name, stop));
             }
             clusters.remove(name);
-            if (spec != null) {
-                spec.commandLine().getOut().println("The cluster \"%s\" is stopped.".formatted(name));
-                spec.commandLine().getOut().flush();
-            }
+            print("The cluster \"%s\" is stopped.".formatted(name));
             return ExitStatus.OK;
         }
 

@@ -2,18 +2,11 @@ package dev.lite.cli;
 
 import dev.lite.local.DetachedCluster;
 import dev.lite.local.LocalProcess;
-import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import tools.jackson.databind.node.ObjectNode;
 
 /** Commands for the processes of a cluster that {@code up} started. */
@@ -21,45 +14,21 @@ final class ProcessCommands {
 
     private ProcessCommands() {}
 
-    /** The cluster and one of its processes. */
-    static final class ProcessOptions {
-        @Parameters(paramLabel = "PROCESS", description = "A node, for example node-2, or manager")
-        private String process = "";
-
-        @Option(
-                names = "--name",
-                paramLabel = "NAME",
-                defaultValue = LocalCommands.NAME_DEFAULT,
-                description = "The cluster's name. Default: ${DEFAULT-VALUE}")
-        private String name = LocalCommands.NAME_DEFAULT;
-
-        @Spec(Spec.Target.MIXEE)
-        private @Nullable CommandSpec spec;
-
+    /** The steps of these commands. */
+    abstract static class Steps extends LocalCommand.OfProcess {
         private DetachedCluster cluster() {
-            return LocalClusters.here().detached(name);
+            return LocalClusters.here().detached(name());
         }
 
-        private void start() {
-            LocalProcess started = cluster().start(process);
-            print("%s is ready: process %d%s"
-                    .formatted(
-                            process,
-                            started.pid(),
-                            started.property("socket")
-                                    .map(socket -> ", socket " + socket)
-                                    .orElse("")));
+        final void startProcess() {
+            LocalProcess started = cluster().start(process());
+            String socket =
+                    started.property("socket").map(path -> ", socket " + path).orElse("");
+            print("%s is ready: process %d%s".formatted(process(), started.pid(), socket));
         }
 
-        private void stop() {
-            print(process + (cluster().stop(process) ? " is stopped." : " was not running."));
-        }
-
-        private void print(String line) {
-            if (spec != null) {
-                spec.commandLine().getOut().println(line);
-                spec.commandLine().getOut().flush();
-            }
+        final void stopProcess() {
+            print(process() + (cluster().stop(process()) ? " is stopped." : " was not running."));
         }
     }
 
@@ -68,13 +37,10 @@ final class ProcessCommands {
             name = "start",
             description = "Starts a stopped process of a cluster started by \"up\", as \"up\" did.",
             mixinStandardHelpOptions = true)
-    static final class Start implements Callable<Integer> {
-        @Mixin
-        private ProcessOptions options = new ProcessOptions();
-
+    static final class Start extends Steps {
         @Override
         public Integer call() {
-            options.start();
+            startProcess();
             return ExitStatus.OK;
         }
     }
@@ -85,13 +51,10 @@ final class ProcessCommands {
             description =
                     "Stops one process of a cluster started by \"up\". A node keeps its memory for its next start.",
             mixinStandardHelpOptions = true)
-    static final class Stop implements Callable<Integer> {
-        @Mixin
-        private ProcessOptions options = new ProcessOptions();
-
+    static final class Stop extends Steps {
         @Override
         public Integer call() {
-            options.stop();
+            stopProcess();
             return ExitStatus.OK;
         }
     }
@@ -101,14 +64,11 @@ final class ProcessCommands {
             name = "restart",
             description = "Stops and starts one process of a cluster started by \"up\".",
             mixinStandardHelpOptions = true)
-    static final class Restart implements Callable<Integer> {
-        @Mixin
-        private ProcessOptions options = new ProcessOptions();
-
+    static final class Restart extends Steps {
         @Override
         public Integer call() {
-            options.stop();
-            options.start();
+            stopProcess();
+            startProcess();
             return ExitStatus.OK;
         }
     }
@@ -119,14 +79,7 @@ final class ProcessCommands {
             description =
                     "Prints the environment of an application that uses a cluster started by \"up\": export $(lite env)",
             mixinStandardHelpOptions = true)
-    static final class Env implements Callable<Integer> {
-        @Option(
-                names = "--name",
-                paramLabel = "NAME",
-                defaultValue = LocalCommands.NAME_DEFAULT,
-                description = "The cluster's name. Default: ${DEFAULT-VALUE}")
-        private String name = LocalCommands.NAME_DEFAULT;
-
+    static final class Env extends LocalCommand.OfCluster {
         @Option(
                 names = "--node",
                 paramLabel = "NODE",
@@ -137,31 +90,23 @@ final class ProcessCommands {
         @Option(names = "--json", description = "Prints JSON")
         private boolean json;
 
-        @Spec
-        private @Nullable CommandSpec spec;
-
         @Override
         public Integer call() {
-            if (spec == null) {
-                throw new IllegalStateException("picocli did not set the command spec");
-            }
-            DetachedCluster cluster = LocalClusters.here().detached(name);
+            DetachedCluster cluster = LocalClusters.here().detached(name());
             Properties manager = cluster.addresses("manager");
             Map<String, String> values = new LinkedHashMap<>();
             // For an application that attaches, for one with an embedded node, and for the other commands.
             values.put("LITE_CLIENT_SOCKET", required(cluster.addresses(node), "socket", node));
-            values.put("LITE_EMBEDDED_CLUSTER", name);
+            values.put("LITE_EMBEDDED_CLUSTER", name());
             values.put("LITE_EMBEDDED_ZOOKEEPER", required(manager, "zookeeper", "manager"));
             values.put("LITE_MANAGER", required(manager, "url", "manager"));
-            PrintWriter out = spec.commandLine().getOut();
             if (json) {
                 ObjectNode object = ManagerClient.JSON.createObjectNode();
                 values.forEach(object::put);
-                out.println(object.toPrettyString());
+                print(object.toPrettyString());
             } else {
-                values.forEach((key, value) -> out.println(key + "=" + value));
+                values.forEach((key, value) -> print(key + "=" + value));
             }
-            out.flush();
             return ExitStatus.OK;
         }
 
@@ -170,8 +115,8 @@ final class ProcessCommands {
             if (value == null) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
-                        "%s does not run or is not ready; start it with: lite start %s --name %s"
-                                .formatted(process, process, name));
+                        "%s does not run or is not ready; start it with: lite start %s%s"
+                                .formatted(process, process, nameOption()));
             }
             return value;
         }
