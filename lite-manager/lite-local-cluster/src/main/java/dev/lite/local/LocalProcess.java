@@ -135,8 +135,8 @@ public final class LocalProcess {
     /**
      * Waits for the ready file of this process.
      *
-     * @param silence how long it may print nothing, which is how a start that hangs is told apart from a slow one. In
-     *     total it may take {@value #SILENCES_MAX} times as long
+     * @param silence the longest time without output: a slow start prints something meanwhile, and one that hangs does not. The
+     *     whole start may take {@value #SILENCES_MAX} times as long
      * @throws ProcessFailedException when the process ends first, or makes no progress; it is then killed
      */
     void awaitReady(Duration silence) {
@@ -154,14 +154,18 @@ public final class LocalProcess {
                 printedNs = nowNs;
             }
             if (nowNs - printedNs >= silence.toNanos()) {
-                throw tooSlow("printed nothing for %s".formatted(silence));
+                throw tooSlow("printed nothing for " + seconds(silence));
             }
             if (nowNs - startNs >= silence.multipliedBy(SILENCES_MAX).toNanos()) {
-                throw tooSlow("was not ready within %s".formatted(silence.multipliedBy(SILENCES_MAX)));
+                throw tooSlow("was not ready within " + seconds(silence.multipliedBy(SILENCES_MAX)));
             }
             // Wait for the end of the process, to notice a failure immediately, and check for the file in between.
             awaitEnd(Math.min(POLL_NS, silence.toNanos()));
         }
+    }
+
+    private static String seconds(Duration duration) {
+        return Math.ceilDiv(duration.toMillis(), 1000) + " s";
     }
 
     private ProcessFailedException tooSlow(String reason) {

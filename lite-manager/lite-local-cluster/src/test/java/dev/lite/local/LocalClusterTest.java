@@ -120,7 +120,7 @@ class LocalClusterTest {
                         cluster.startNode(1);
                     })
                     .isInstanceOf(ProcessFailedException.class)
-                    .hasMessageContaining("timeout: node-1 was not ready within PT10S");
+                    .hasMessageContaining("timeout: node-1 was not ready within 10 s");
         }
     }
 
