@@ -83,7 +83,11 @@ final class SessionKeeper implements AutoCloseable {
                 Lite unused = open(Deadline.in(Duration.ZERO));
                 return;
             } catch (LiteException e) {
-                LOG.debug("Cannot attach to {} yet: {}", options.socket(), e.getMessage());
+                if (pauseNs == RETRY_NS_MIN && session == null) {
+                    LOG.warn("Cannot attach to {} yet; retrying: {}", options.socket(), e.getMessage());
+                } else {
+                    LOG.debug("Cannot attach to {} yet: {}", options.socket(), e.getMessage());
+                }
             }
             pause(pauseNs);
             pauseNs = Math.min(2 * pauseNs, BACKGROUND_RETRY_NS_MAX);
