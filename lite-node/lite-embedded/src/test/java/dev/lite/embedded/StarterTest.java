@@ -113,20 +113,12 @@ class StarterTest {
         @LiteLock("stock")
         void hold(CountDownLatch held, CountDownLatch release) {
             held.countDown();
-            await(release);
+            Waits.await(release);
         }
 
         @LiteLock(value = "stock", deadline = "100ms")
         void tryBriefly() {
             throw new AssertionError("the lock is not free");
-        }
-
-        private static void await(CountDownLatch latch) {
-            try {
-                latch.await();
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
         }
     }
 
@@ -150,7 +142,7 @@ class StarterTest {
             CountDownLatch held = new CountDownLatch(1);
             CountDownLatch release = new CountDownLatch(1);
             Thread holder = Thread.ofPlatform().start(() -> stock.hold(held, release));
-            Stock.await(held);
+            Waits.await(held);
             assertThatThrownBy(stock::tryBriefly).isInstanceOf(LiteTimeoutException.class);
             release.countDown();
             Waits.join(holder);

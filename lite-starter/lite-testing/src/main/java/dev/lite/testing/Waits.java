@@ -1,6 +1,8 @@
 package dev.lite.testing;
 
 import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -58,6 +60,22 @@ public final class Waits {
         long endNs = System.nanoTime() + duration.toNanos();
         for (long leftNs = duration.toNanos(); leftNs > 0; leftNs = endNs - System.nanoTime()) {
             LockSupport.parkNanos(leftNs);
+        }
+    }
+
+    /**
+     * Waits until a latch is open, at most 20 seconds, scaled.
+     *
+     * @throws AssertionError if it is not
+     */
+    public static void await(CountDownLatch latch) {
+        try {
+            if (!latch.await(DEFAULT_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS)) {
+                throw new AssertionError("the latch did not open; %d are missing".formatted(latch.getCount()));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
         }
     }
 

@@ -51,7 +51,7 @@ class RealTierSessionTest {
     Path directory;
 
     private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
-    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private final Deque<Runnable> opened = new ArrayDeque<>();
     private Path arenas;
     private Lite first;
     private Lite second;
@@ -75,26 +75,26 @@ class RealTierSessionTest {
     }
 
     private Lite attach(String name, InMemoryDirectory view, FabricProvider fabric) {
-        opened.push(view);
+        opened.push(view::close);
         LiteNode node = LiteNode.start(
                 LiteNodeConfig.builder("session-test", name, 64L << 20, directory.resolve(name))
                         .arena(arenas, false)
                         .build(),
                 view,
                 List.of(fabric));
-        opened.push(node);
+        opened.push(node::close);
         SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve(name + ".sock")), node);
-        opened.push(server);
+        opened.push(server::close);
         server.start();
         Lite lite = Lite.attach(AttachOptions.to(server.socket(), "app-at-" + name));
-        opened.push(lite);
+        opened.push(lite::close);
         return lite;
     }
 
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         while (!opened.isEmpty()) {
-            opened.pop().close();
+            opened.pop().run();
         }
         // A node that shuts down cleanly and retains nothing removes its directory; the last one also removes the root.
         assertThat(arenas).doesNotExist();
@@ -154,7 +154,7 @@ class RealTierSessionTest {
     }
 
     @Test
-    void aReadOfTheMemoryOfALostNodeNamesThatNodeAndTheTimeWaited() throws Exception {
+    void aReadOfTheMemoryOfALostNodeNamesThatNodeAndTheTimeWaited() {
         InMemoryDirectory.Store others = new InMemoryDirectory.Store();
         attach("near", others.open(), new TcpFabricProvider());
         AttachOptions options = AttachOptions.to(directory.resolve("near.sock"), "hurried");
@@ -166,7 +166,7 @@ class RealTierSessionTest {
             for (int closed = 0;
                     closed < 4;
                     closed++) { // what belongs to the far node: session, server, node, directory
-                opened.pop().close();
+                opened.pop().run();
             }
             assertThatThrownBy(() -> words.getLong(0))
                     .isInstanceOf(LmrUnavailableException.class)

@@ -91,7 +91,7 @@ class LiteRegionTests {
         CountDownLatch release = new CountDownLatch(1);
         LazyHandle handle = new LazyHandle("a", () -> {
             LmrHandle mapped = lite.memory().map("a", Permission.READ);
-            await(release);
+            Waits.await(release);
             return mapped;
         });
         List<Long> ids = new CopyOnWriteArrayList<>();
@@ -106,14 +106,6 @@ class LiteRegionTests {
         threads.forEach(Waits::join);
         assertThat(lite.mappings).hasValue(1);
         assertThat(ids).hasSize(8).containsOnly(7L);
-    }
-
-    private static void await(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
     }
 
     @Test
