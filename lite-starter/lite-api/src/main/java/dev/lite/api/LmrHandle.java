@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Words.</b> A word is an aligned {@code long} or {@code int} in the processors' byte order: little-endian on x86-64 and
  * AArch64. {@link #getLong}, {@link #putLong} and the {@code int} forms are never torn. {@link #fetchAdd}, {@link #testSet} and the
- * methods based on them change a word atomically across the cluster. Use one kind of change at a time: a {@code putLong} between the
- * steps of {@code testSet} is lost or wins, as with a field of an {@code AtomicLong}. A change of a word <i>publishes</i>: whoever
- * reads its new value also sees all that its writer had written before, to any LMR, with calls that had returned.
+ * methods based on them change a word atomically across the cluster. {@code putLong} and {@code putInt} overwrite the word like a plain
+ * store, also a concurrent change. A change of a word <i>publishes</i>: a reader of the new value also sees everything that the writer
+ * wrote before it, to any LMR, with calls that had returned.
  *
  * <p><b>Ownership.</b> LITE uses the segments and arrays that are passed in only during the call. With an asynchronous method it
  * owns them until the future is complete.

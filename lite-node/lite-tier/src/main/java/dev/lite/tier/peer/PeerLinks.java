@@ -304,7 +304,7 @@ public final class PeerLinks implements AutoCloseable {
         return peers.get(node);
     }
 
-    /** The name of a node, also of one that left; its number if this node has never heard of it. */
+    /** The name of a node, also of one that left; its number if this node never learned the name. */
     public String nameOf(int node) {
         return peers.nameOf(node);
     }

@@ -8,7 +8,7 @@ public interface ClusterView {
     /** Whether this node is connected to the node now; always true for this node itself. */
     boolean isConnected(int node);
 
-    /** The name of a node, also of one that left; its number if this node has never heard of it. */
+    /** The name of a node, also of one that left; its number if this node never learned the name. */
     String nameOf(int node);
 
     /**

@@ -56,7 +56,7 @@ interface WordCases extends NodeCases {
     }
 
     @Test
-    default void whoeverReadsAChangedWordSeesWhatItsWriterHadWrittenBefore() {
+    default void aReaderOfAChangedWordSeesWhatItsWriterHadWrittenBefore() {
         TestCluster cluster = cluster(2);
         LtMemory writers = cluster.attach(0).memory();
         LtMemory readers = cluster.attach(1).memory();
