@@ -99,13 +99,15 @@ class LiteRegionTests {
         for (int index = 0; index < 8; index++) {
             threads.add(Thread.ofPlatform().start(() -> ids.add(handle.id())));
         }
-        Waits.until(
-                "every thread waits",
-                () -> threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING));
+        Waits.until("every thread waits", () -> threads.stream().allMatch(LiteRegionTests::isWaiting));
         release.countDown();
         threads.forEach(Waits::join);
         assertThat(lite.mappings).hasValue(1);
         assertThat(ids).hasSize(8).containsOnly(7L);
+    }
+
+    private static boolean isWaiting(Thread thread) {
+        return thread.getState() == Thread.State.WAITING || thread.getState() == Thread.State.TIMED_WAITING;
     }
 
     @Test
