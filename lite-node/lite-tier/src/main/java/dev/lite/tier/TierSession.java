@@ -22,6 +22,9 @@ public interface TierSession extends AutoCloseable {
     /** See {@link dev.lite.api.Lite#nodes}. */
     List<NodeInfo> nodes();
 
+    /** The number of its handles. */
+    int handles();
+
     /** The calls and messages of the session. */
     TierRpc rpc();
 

@@ -5,6 +5,7 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The locks and barriers of one {@link TierSession}. Closing the session releases them. Any thread. */
@@ -23,6 +24,9 @@ public interface TierSync extends LtSync {
      * @return false if it needs one; the lock is still held then, and {@link HeldLock#close} releases it
      */
     boolean releaseAtOnce(HeldLock held);
+
+    /** The names of the locks that the session holds now. */
+    List<String> held();
 
     /** How often this session lost locks because its node was fenced; only grows. */
     int locksLost();

@@ -47,6 +47,19 @@ public interface Lite extends AutoCloseable {
      */
     List<NodeInfo> nodes();
 
+    /** What the session has done and holds now. Asks no node; cheap enough to be read every second. */
+    default LiteStatistics statistics() {
+        return LiteStatistics.NONE;
+    }
+
+    /**
+     * Receives the durations of one blocking operation of 256, or of about that many, from now on; replaces the former sampler. The
+     * others cost nothing.
+     *
+     * @param sampler must not block; null for none
+     */
+    default void setSampler(LiteStatistics.@Nullable Sampler sampler) {}
+
     /**
      * Whether the session is connected to its node. It is false after {@link #close} and after the loss of the node; with
      * re-attachment it becomes true again.

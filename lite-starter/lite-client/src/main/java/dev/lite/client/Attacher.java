@@ -33,12 +33,12 @@ final class Attacher {
 
     private Attacher() {}
 
-    static Session attach(AttachOptions options, ClientConfig config) {
+    static Session attach(AttachOptions options, ClientConfig config, ClientCounts counts) {
         SessionChannel channel = new SessionChannel(connect(options.socket()));
         Session session = null;
         try {
             requireTrusted(channel.peerCredentials().uid(), options.socket(), config);
-            session = greet(channel, options, config);
+            session = greet(channel, options, config, counts);
             session.start();
             return session;
         } finally {
@@ -92,7 +92,8 @@ final class Attacher {
         }
     }
 
-    private static Session greet(SessionChannel channel, AttachOptions options, ClientConfig config) {
+    private static Session greet(
+            SessionChannel channel, AttachOptions options, ClientConfig config, ClientCounts counts) {
         Path socket = options.socket();
         try {
             channel.setTimeout(LiteClient.toNanos(options.deadline()), SEND_TIMEOUT_NS);
@@ -113,7 +114,7 @@ final class Attacher {
                 memory.close();
                 throw failed;
             }
-            return new Session(channel, welcome, memory, socket, options.deadline(), config);
+            return new Session(channel, welcome, memory, socket, options.deadline(), config, counts);
         } catch (ProtocolException invalid) {
             throw brokenProtocol(socket, invalid);
         } catch (OsException failed) {

@@ -59,6 +59,7 @@ final class ClientHandle implements LmrHandle {
         size = mapped.size();
         permissionBits = Permission.toBits(mapped.permissions());
         name = mapped.name();
+        session.use().mapped();
         transfer = new Transfer(this, data, lh, session.config().pipelineDepth(), session.nodeTimeoutNs());
     }
 
@@ -254,7 +255,11 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void unmap() {
-        if (!state.compareAndSet(MAPPED, UNMAPPED) || !session.isOpen()) {
+        if (!state.compareAndSet(MAPPED, UNMAPPED)) {
+            return;
+        }
+        session.use().unmapped();
+        if (!session.isOpen()) {
             return;
         }
         String what = "unmap of " + describe();
@@ -279,7 +284,9 @@ final class ClientHandle implements LmrHandle {
                         session.deadlineNs(),
                         request -> session.free(request, lh),
                         null);
-        state.compareAndSet(MAPPED, FREED);
+        if (state.compareAndSet(MAPPED, FREED)) {
+            session.use().unmapped();
+        }
     }
 
     /** Throws unless the handle is mapped and the session open. The owner of a slot calls it after {@link SlotPool#workFor}. */

@@ -20,6 +20,7 @@ final class ClientMessages implements RpcMessages {
         this.commands = commands;
         this.port = port;
         this.id = id;
+        commands.session().use().ports().put(this, port);
     }
 
     @Override
@@ -49,6 +50,7 @@ final class ClientMessages implements RpcMessages {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            commands.session().use().ports().remove(this);
             commands.close(id);
         }
     }

@@ -88,7 +88,9 @@ final class ClientRpc implements LtRpc {
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
-                return channel.call(request, reply, timeoutNs);
+                long length = channel.call(request, reply, timeoutNs);
+                commands.session().counts().channelCall(request.byteSize());
+                return length;
             } catch (ChannelEndedException e) {
                 target.ended(channel, e);
                 timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
@@ -110,7 +112,9 @@ final class ClientRpc implements LtRpc {
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
-                return channel.call(request, timeoutNs);
+                byte[] reply = channel.call(request, timeoutNs);
+                commands.session().counts().channelCall(request.byteSize());
+                return reply;
             } catch (ChannelEndedException e) {
                 target.ended(channel, e);
                 timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));

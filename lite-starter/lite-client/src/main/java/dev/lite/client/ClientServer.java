@@ -54,6 +54,7 @@ final class ClientServer implements RpcServer {
         this.hasHandler = hasHandler;
         incoming = new IncomingCalls(commands, function, id, new Calls());
         commands.session().channels().serve(id, incoming);
+        commands.session().use().functions().put(this, function);
     }
 
     @Override
@@ -231,6 +232,7 @@ final class ClientServer implements RpcServer {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            commands.session().use().functions().remove(this);
             commands.session().channels().stopServing(id);
             if (hasHandler) {
                 incoming.leaveNode();
@@ -305,6 +307,7 @@ final class ClientServer implements RpcServer {
                     ClientServer.this.answer(number, Op.REPLY, reply);
                 } else {
                     channel.reply(number, reply);
+                    commands.session().counts().channelAnswer(reply.byteSize());
                 }
             } catch (LimitExceededException e) {
                 answered.set(false); // too long for the caller: the call is still unanswered
@@ -323,6 +326,7 @@ final class ClientServer implements RpcServer {
                     ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text));
                 } else {
                     channel.fail(number, LiteException.Code.RPC_FAILED, message);
+                    commands.session().counts().channelAnswer(0);
                 }
             } catch (ChannelEndedException e) {
                 throw callerGone(e);

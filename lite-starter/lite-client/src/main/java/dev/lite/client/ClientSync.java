@@ -242,6 +242,7 @@ final class ClientSync implements LtSync {
             this.lock = lock;
             this.token = token;
             this.losses = losses;
+            session.use().locks().put(this, lock.name());
         }
 
         @Override
@@ -272,7 +273,11 @@ final class ClientSync implements LtSync {
 
         @Override
         public void close() {
-            if (!released.compareAndSet(false, true) || !session.isOpen()) {
+            if (!released.compareAndSet(false, true)) {
+                return;
+            }
+            session.use().locks().remove(this);
+            if (!session.isOpen()) {
                 return;
             }
             try {

@@ -46,6 +46,7 @@ final class DataPath {
     private final SlotStates states;
     private final VirtualWaits virtualWaits;
     private final WatchedCommands watched;
+    private final ClientCounts counts;
 
     private volatile boolean lost;
 
@@ -53,11 +54,12 @@ final class DataPath {
     private boolean unmapped;
 
     /** Takes over the memory, which {@link #close} unmaps. */
-    DataPath(SharedMemory memory, SessionArea area, int spins, Turns turns) {
+    DataPath(SharedMemory memory, SessionArea area, int spins, Turns turns, ClientCounts counts) {
         this.memory = memory;
         this.area = area;
         wait = new StagedWait(spins);
         this.turns = turns;
+        this.counts = counts;
         base = memory.address();
         doorbell = new Doorbell(base);
         states = new SlotStates(base);
@@ -124,6 +126,7 @@ final class DataPath {
             long operand1,
             long timeoutNs,
             int state) {
+        counts.begun(slot, op, length);
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.OP, op);
         RawMemory.putLong(at + SessionArea.LH, lh);
@@ -141,6 +144,14 @@ final class DataPath {
      * @param deadlineNs of {@link System#nanoTime}
      */
     Outcome await(int slot, long deadlineNs) {
+        Outcome outcome = awaitDone(slot, deadlineNs);
+        if (outcome == Outcome.DONE) {
+            counts.done(slot, RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.OP));
+        }
+        return outcome;
+    }
+
+    private Outcome awaitDone(int slot, long deadlineNs) {
         if (Thread.currentThread().isVirtual()) {
             return awaitVirtually(slot, deadlineNs);
         }

@@ -11,8 +11,9 @@ public final class LiteAttachProvider implements Lite.AttachProvider {
     @Override
     public Lite attach(Lite.AttachOptions options) {
         ClientConfig config = ClientConfig.fromSystemProperties();
+        ClientCounts counts = new ClientCounts(); // of all sessions
         return options.reattach()
-                ? ReattachingLite.attach(options, again -> LiteClient.attach(again, config))
-                : LiteClient.attach(options, config);
+                ? ReattachingLite.attach(options, again -> LiteClient.attach(again, config, counts))
+                : LiteClient.attach(options, config, counts);
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.client;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
@@ -12,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A session with this host's node over a Unix socket and shared memory. Any thread. After the loss of its node every call throws {@link
@@ -32,7 +34,12 @@ public final class LiteClient implements Lite {
 
     /** {@link Lite#attach} with this configuration and without re-attachment. */
     public static LiteClient attach(AttachOptions options, ClientConfig config) {
-        return new LiteClient(Attacher.attach(options, config));
+        return attach(options, config, new ClientCounts());
+    }
+
+    /** @param counts of the former sessions of the same application, or new */
+    static LiteClient attach(AttachOptions options, ClientConfig config, ClientCounts counts) {
+        return new LiteClient(Attacher.attach(options, config, counts));
     }
 
     @Override
@@ -66,6 +73,18 @@ public final class LiteClient implements Lite {
             nodes.addAll(page.nodes());
         } while (nodes.size() < page.total() && !page.nodes().isEmpty());
         return List.copyOf(nodes);
+    }
+
+    @Override
+    public LiteStatistics statistics() {
+        return session.isOpen()
+                ? session.use().statistics(session.counts())
+                : new SessionUse().statistics(session.counts());
+    }
+
+    @Override
+    public void setSampler(LiteStatistics.@Nullable Sampler sampler) {
+        session.counts().setSampler(sampler);
     }
 
     @Override

@@ -46,6 +46,8 @@ final class Session {
     private final long deadlineNs;
     private final long nodeTimeoutNs;
     private final ClientConfig config;
+    private final ClientCounts counts;
+    private final SessionUse use = new SessionUse();
     private final DataPath data;
     private final ControlRequests requests;
     private final ClientChannels channels;
@@ -64,7 +66,8 @@ final class Session {
             SharedMemory memory,
             Path socket,
             Duration deadline,
-            ClientConfig config) {
+            ClientConfig config,
+            ClientCounts counts) {
         this.channel = channel;
         this.welcome = welcome;
         this.socket = socket;
@@ -72,8 +75,9 @@ final class Session {
         this.deadlineNs = LiteClient.toNanos(deadline);
         this.nodeTimeoutNs = forNode(deadlineNs);
         this.config = config;
+        this.counts = counts;
         Turns turns = new Turns();
-        data = new DataPath(memory, welcome.area(), config.spins(), turns);
+        data = new DataPath(memory, welcome.area(), config.spins(), turns, counts);
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
         channels = new ClientChannels(this, config.spins(), turns);
         reader = Thread.ofPlatform()
@@ -104,6 +108,14 @@ final class Session {
 
     ClientConfig config() {
         return config;
+    }
+
+    ClientCounts counts() {
+        return counts;
+    }
+
+    SessionUse use() {
+        return use;
     }
 
     /** A little less than the caller waits, so that the node's own message about a timeout still arrives. */

@@ -1,6 +1,9 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteStatistics;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
@@ -13,20 +16,25 @@ import dev.lite.tier.TierSession;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 
 /** A session inside the node's own JVM: the paper's kernel-level caller. */
 final class EmbeddedLite implements Lite {
     private final TierSession session;
     private final Duration deadline;
+    private final Supplier<Map<Kind, Count>> transfers;
     private final LtMemory memory = new Memory();
     private final AtomicBoolean closed = new AtomicBoolean();
     private final CompletableFuture<String> ended = new CompletableFuture<>();
 
-    EmbeddedLite(TierSession session, Duration deadline) {
+    /** @param transfers the node's transfers to and from other nodes */
+    EmbeddedLite(TierSession session, Duration deadline, Supplier<Map<Kind, Count>> transfers) {
+        this.transfers = transfers;
         this.session = session;
         this.deadline = deadline;
     }
@@ -54,6 +62,16 @@ final class EmbeddedLite implements Lite {
     @Override
     public List<NodeInfo> nodes() {
         return session.nodes();
+    }
+
+    @Override
+    public LiteStatistics statistics() {
+        return new LiteStatistics(
+                transfers.get(),
+                session.handles(),
+                session.rpc().served(false),
+                session.rpc().served(true),
+                session.sync().held());
     }
 
     @Override

@@ -3,6 +3,8 @@ package dev.lite.tier.node;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
@@ -42,6 +44,7 @@ import java.nio.file.Files;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -71,6 +74,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeRecord self;
     private final Fencing fencing;
     private final PeerLinks links;
+    private final PostedMemory posted;
     private final ControlChannel channel;
     private final LmrServices lmrs;
     private final RpcEngine rpc;
@@ -116,7 +120,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.self = directory.register(advert, deadline.remaining());
             this.fencing = new Fencing(self, directory, links);
             fencing.read(deadline);
-            PostedMemory posted = new PostedMemory(links, bounceMemory());
+            this.posted = new PostedMemory(links, bounceMemory());
             this.channel = new ControlChannel(id, arena, links, executor);
             WordMoves wordMoves = new WordMoves();
             this.lmrs = new LmrServices(
@@ -296,7 +300,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller). */
     public Lite attach(String principal) {
-        return new EmbeddedLite(open(principal, "embedded"), config.deadline());
+        return new EmbeddedLite(open(principal, "embedded"), config.deadline(), this::allTransfers);
     }
 
     @Override
@@ -379,6 +383,22 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** Bytes of the arena that RPC uses at this node now. */
     public long rpcMemoryBytes() {
         return rpc.memoryBytes();
+    }
+
+    /** Transfers to and from other nodes since the start, by fabric and kind, for metrics. */
+    public Map<String, Map<Kind, Count>> transfers() {
+        return posted.transfers();
+    }
+
+    private Map<Kind, Count> allTransfers() {
+        Map<Kind, Count> sums = new EnumMap<>(Kind.class);
+        transfers().values().forEach(counts -> counts.forEach((kind, count) -> sums.merge(kind, count, Count::plus)));
+        return sums;
+    }
+
+    /** How many transfers were repeated after the loss of a connection, for metrics. */
+    public long repeatedTransfers() {
+        return posted.repeatedTransfers();
     }
 
     /** How often a standby poll thread woke up because no caller polled, for metrics. */

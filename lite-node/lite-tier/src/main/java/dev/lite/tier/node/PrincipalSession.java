@@ -312,6 +312,11 @@ final class PrincipalSession implements TierSession, HandleOwner {
         handles++;
     }
 
+    @Override
+    public synchronized int handles() {
+        return handles;
+    }
+
     private synchronized void uncountHandle() {
         handles--;
     }

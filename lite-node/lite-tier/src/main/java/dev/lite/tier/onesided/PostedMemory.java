@@ -1,5 +1,7 @@
 package dev.lite.tier.onesided;
 
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
@@ -15,6 +17,7 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.function.Consumer;
@@ -45,6 +48,7 @@ public final class PostedMemory implements RemoteMemory {
 
     private final PeerLinks links;
     private final BounceBuffers buffers;
+    private final TransferCounts counts = new TransferCounts();
     private final DeadlineSweeper sweeper;
 
     /**
@@ -103,6 +107,9 @@ public final class PostedMemory implements RemoteMemory {
             held = peer.pollRole().takeToPost();
             Post post = tryPost(peer, buffer, operation, offset, length, 0, 0);
             posted = post == Post.ACCEPTED || post == Post.DONE;
+            if (posted) {
+                counts.count(peer.fabric(), operation, length);
+            }
             if (post == Post.DONE) {
                 finish(buffer, pending);
             } else if (posted) {
@@ -229,6 +236,7 @@ public final class PostedMemory implements RemoteMemory {
                 && peer.hello().instance() == former.hello().instance()) {
             throw broken;
         }
+        counts.countRepeated();
         return peer;
     }
 
@@ -240,6 +248,7 @@ public final class PostedMemory implements RemoteMemory {
             long length,
             Operation operation,
             Deadline deadline) {
+        counts.count(peer.fabric(), operation, length);
         if (length > 0 && length <= BUFFER_BYTES) {
             transferPiece(peer, offset, local, localOffset, length, operation, deadline);
             return;
@@ -307,6 +316,16 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
+    /** The transfers since the start of the node, by fabric. */
+    public Map<String, Map<Kind, Count>> transfers() {
+        return counts.sums();
+    }
+
+    /** How many of them were repeated after the loss of a connection. */
+    public long repeatedTransfers() {
+        return counts.repeated();
+    }
+
     @Override
     public boolean awaitGivenUp(Deadline deadline) {
         return buffers.awaitGivenUp(deadline);
@@ -328,6 +347,7 @@ public final class PostedMemory implements RemoteMemory {
     private long atomic(
             int node, UUID arena, long offset, Operation operation, long first, long second, Deadline deadline) {
         Peer peer = awaitPeer(node, arena, deadline);
+        counts.count(peer.fabric(), operation, Long.BYTES);
         BounceBuffer buffer = buffers.take(operation, peer.hello().node(), deadline);
         try {
             postAndAwait(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);

@@ -11,6 +11,7 @@ import dev.lite.tier.TierRpc;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -107,6 +108,15 @@ public final class SessionRpc implements TierRpc {
         MessagePort messages = new MessagePort(port, server);
         engine.execute(messages::fill);
         return messages;
+    }
+
+    @Override
+    public List<String> served(boolean ports) {
+        return servers.stream()
+                .map(FunctionServer::function)
+                .filter(name -> name.startsWith(PORT_PREFIX) == ports)
+                .map(name -> ports ? name.substring(PORT_PREFIX.length()) : name)
+                .toList();
     }
 
     /** The poll role that a thread may take that waits for calls or replies; null if there is no fabric. */

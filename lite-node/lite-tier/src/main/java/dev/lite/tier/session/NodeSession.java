@@ -1,6 +1,8 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
@@ -16,6 +18,8 @@ import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.channel.NodeChannels;
+import java.time.Instant;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +53,9 @@ final class NodeSession implements Runnable {
     private @Nullable TierSession tier;
     private @Nullable ControlRequestHandler requests;
     private @Nullable ChannelRequests channels;
-    private @Nullable SessionWorker worker;
+    /** Written by the session's thread. */
+    private volatile @Nullable SessionWorker worker;
+
     private boolean serving;
 
     /** Takes over the channel. */
@@ -70,7 +76,19 @@ final class NodeSession implements Runnable {
         return known == null
                 ? null
                 : new SessionInfo(
-                        known.id(), known.pid(), known.uid(), known.principal(), known.application(), handles.size());
+                        known.id(),
+                        known.pid(),
+                        known.uid(),
+                        known.principal(),
+                        known.application(),
+                        handles.size(),
+                        known.since(),
+                        operations());
+    }
+
+    private Map<Kind, Count> operations() {
+        SessionWorker current = worker;
+        return current == null ? Map.of() : current.operations();
     }
 
     @Override
@@ -174,7 +192,7 @@ final class NodeSession implements Runnable {
         } catch (LiteException no) {
             return refuse(no.code(), no.getMessage());
         }
-        info = new SessionInfo(id, peer.pid(), peer.uid(), principal, hello.application(), 0);
+        info = new SessionInfo(id, peer.pid(), peer.uid(), principal, hello.application(), 0, Instant.now(), Map.of());
         welcome(tier, principal);
         return true;
     }

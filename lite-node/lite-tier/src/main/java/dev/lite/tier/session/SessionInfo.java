@@ -1,5 +1,10 @@
 package dev.lite.tier.session;
 
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
+import java.time.Instant;
+import java.util.Map;
+
 /**
  * A session as an operator sees it.
  *
@@ -9,5 +14,15 @@ package dev.lite.tier.session;
  * @param principal the application's principal
  * @param application the application's own name
  * @param handles the number of its handles
+ * @param since when it attached
+ * @param operations what it has asked the node for; calls through channels between applications are missing
  */
-public record SessionInfo(long id, int pid, int uid, String principal, String application, int handles) {}
+public record SessionInfo(
+        long id,
+        int pid,
+        int uid,
+        String principal,
+        String application,
+        int handles,
+        Instant since,
+        Map<Kind, Count> operations) {}

@@ -1,6 +1,8 @@
 package dev.lite.tier.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
@@ -9,6 +11,7 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionChannel;
 import java.nio.file.Path;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -38,6 +41,8 @@ public final class SessionServer implements AutoCloseable {
     private final SessionWatch watch = new SessionWatch();
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
     private final AtomicInteger sessions = new AtomicInteger();
+    /** The operations of the sessions that have ended; also the lock of their removal. */
+    private final Map<Kind, Count> ended = new EnumMap<>(Kind.class);
     /** Used by the acceptor's thread only. */
     private long lastId;
 
@@ -97,6 +102,18 @@ public final class SessionServer implements AutoCloseable {
                 .toList();
     }
 
+    /** What all sessions have asked for since the start of the node, also those that have ended. */
+    public Map<Kind, Count> operations() {
+        EnumMap<Kind, Count> sums = new EnumMap<>(Kind.class);
+        synchronized (ended) { // a session that ends meanwhile is counted once
+            ended.forEach((kind, count) -> sums.merge(kind, count, Count::plus));
+            sessions()
+                    .forEach(session ->
+                            session.operations().forEach((kind, count) -> sums.merge(kind, count, Count::plus)));
+        }
+        return sums;
+    }
+
     private void accept(UnixServerSocket server) {
         while (!closed) {
             UnixSocket socket;
@@ -149,7 +166,12 @@ public final class SessionServer implements AutoCloseable {
         if (admitted) {
             sessions.decrementAndGet();
         }
-        connections.remove(session);
+        synchronized (ended) {
+            SessionInfo last = session.info();
+            if (connections.remove(session) != null && last != null) {
+                last.operations().forEach((kind, count) -> ended.merge(kind, count, Count::plus));
+            }
+        }
     }
 
     /** Stops listening, ends all sessions, and waits at most 15 s until they have released everything. */

@@ -2,9 +2,12 @@ package dev.lite.tier.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -15,6 +18,7 @@ import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -73,6 +77,7 @@ final class SessionWorker {
     private final Doorbell doorbell;
     private final AreaSlots slots;
     private final PostedTransfers transfers;
+    private final CommandCounts counts = new CommandCounts();
 
     /** The serving threads; may include ended ones. */
     @GuardedBy("this")
@@ -337,6 +342,11 @@ final class SessionWorker {
         }
     }
 
+    /** What the application has asked for so far. Any thread. */
+    Map<Kind, Count> operations() {
+        return counts.sums();
+    }
+
     /** Unmaps the memory of a worker that was never started. */
     synchronized void discard() {
         unmapped = true;
@@ -475,6 +485,7 @@ final class SessionWorker {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
+        long unused = counts.count(slot, op, length);
         if (Op.isRpc(op)) {
             if (op != Op.REPLY && op != Op.FAIL) {
                 server.takeRole(); // before the post, so that the answer finds it taken

@@ -697,6 +697,16 @@ final class NodeLock implements WordUser {
         countTickets();
     }
 
+    /** Whether a session of this node holds the lock now. */
+    boolean isHeldBy(SessionSync session) {
+        if (held() != 0 && heldBy == session) {
+            return true;
+        }
+        synchronized (this) {
+            return claims.values().stream().anyMatch(hold -> hold.session() == session && hold.state() == Hold.HELD);
+        }
+    }
+
     /** Releases all holds of a session that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);

@@ -10,6 +10,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -146,6 +147,14 @@ public final class SessionSync implements TierSync {
             throw new LimitExceededException(
                     "the session of %s uses %d locks or barriers; the limit is %d".formatted(owner, names, NAMES_MAX));
         }
+    }
+
+    @Override
+    public List<String> held() {
+        return locks.entrySet().stream()
+                .filter(entry -> entry.getValue().lock().isHeldBy(this))
+                .map(Map.Entry::getKey)
+                .toList();
     }
 
     @Override

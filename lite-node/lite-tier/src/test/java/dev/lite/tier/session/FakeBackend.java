@@ -166,6 +166,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public int handles() {
+            return handles.size();
+        }
+
+        @Override
         public TierRpc rpc() {
             return (TierRpc) Proxy.newProxyInstance(
                     TierRpc.class.getClassLoader(), new Class<?>[] {TierRpc.class}, (proxy, method, arguments) -> {
@@ -476,6 +481,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     /** A lock that is always free. */
     private final class FakeSync implements TierSync {
+        @Override
+        public List<String> held() {
+            return List.of();
+        }
+
         @Override
         public LtLock lock(String name) {
             return new FakeLock(name);

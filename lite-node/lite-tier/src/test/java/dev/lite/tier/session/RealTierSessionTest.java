@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lifetime;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
@@ -19,6 +21,8 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcServer;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
@@ -36,6 +40,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -151,6 +156,60 @@ class RealTierSessionTest {
 
     private LmrHandle map(String name) {
         return second.memory().map(name, Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    @Test
+    void theStatisticsTellWhatASessionDidAndHolds() {
+        InMemoryDirectory view = store.open();
+        opened.push(view::close);
+        LiteNode node = LiteNode.start(
+                LiteNodeConfig.builder("session-test", "counted", 64L << 20, directory.resolve("counted"))
+                        .arena(arenas, false)
+                        .build(),
+                view,
+                List.of(new ShmFabricProvider()));
+        opened.push(node::close);
+        SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve("counted.sock")), node);
+        opened.push(server::close);
+        server.start();
+        List<LiteStatistics.Kind> sampled = new CopyOnWriteArrayList<>();
+        Lite lite = Lite.attach(AttachOptions.to(server.socket(), "counted"));
+        lite.setSampler((kind, nanos) -> sampled.add(kind));
+        LmrHandle handle = lite.memory().malloc(LmrSpec.of(1 << 20));
+        handle.write(0, new byte[100]);
+        handle.write(0, new byte[28]);
+        handle.read(0, new byte[8]);
+        handle.fetchAdd(8, 1);
+        RpcServer echo = lite.rpc().register("echo", 1, RpcCall::request);
+        lite.rpc().call("counted", "echo", new byte[5], Waits.seconds(20));
+        HeldLock lock = lite.sync().lock("mine").acquire(Waits.seconds(20));
+
+        LiteStatistics now = lite.statistics();
+        assertThat(now.operations())
+                .containsEntry(LiteStatistics.Kind.WRITE, new LiteStatistics.Count(2, 128))
+                .containsEntry(LiteStatistics.Kind.READ, new LiteStatistics.Count(1, 8))
+                .containsEntry(LiteStatistics.Kind.ATOMIC, new LiteStatistics.Count(1, 8))
+                .containsEntry(LiteStatistics.Kind.CALL, new LiteStatistics.Count(1, 5))
+                .containsKey(LiteStatistics.Kind.ANSWER)
+                .containsKey(LiteStatistics.Kind.LOCK);
+        assertThat(now.handles()).isEqualTo(1);
+        assertThat(now.functions()).containsExactly("echo");
+        assertThat(now.locks()).containsExactly("mine");
+        assertThat(server.sessions().getFirst().operations())
+                .containsEntry(LiteStatistics.Kind.WRITE, new LiteStatistics.Count(2, 128));
+        assertThat(sampled).contains(LiteStatistics.Kind.WRITE, LiteStatistics.Kind.READ, LiteStatistics.Kind.CALL);
+
+        lock.close();
+        echo.close();
+        handle.free();
+        assertThat(lite.statistics().locks()).isEmpty();
+        assertThat(lite.statistics().functions()).isEmpty();
+        assertThat(lite.statistics().handles()).isZero();
+        lite.close();
+        Waits.until("the session has ended", () -> server.sessions().isEmpty());
+        assertThat(server.operations()).containsEntry(LiteStatistics.Kind.WRITE, new LiteStatistics.Count(2, 128));
+        assertThat(lite.statistics().operations())
+                .containsEntry(LiteStatistics.Kind.WRITE, new LiteStatistics.Count(2, 128));
     }
 
     @Test

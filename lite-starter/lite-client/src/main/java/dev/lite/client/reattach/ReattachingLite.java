@@ -1,6 +1,7 @@
 package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A {@link Lite} that attaches again after the loss of its node. {@link AttachOptions#withReattach} says what callers see.
@@ -61,6 +63,18 @@ public final class ReattachingLite implements Lite {
     @Override
     public List<NodeInfo> nodes() {
         return keeper.openNow().nodes();
+    }
+
+    /** After a loss, what the next session counts and holds; until it is there, that of the lost one. */
+    @Override
+    public LiteStatistics statistics() {
+        Lite last = keeper.last();
+        return last == null ? LiteStatistics.NONE : last.statistics();
+    }
+
+    @Override
+    public void setSampler(LiteStatistics.@Nullable Sampler sampler) {
+        keeper.setSampler(sampler);
     }
 
     @Override

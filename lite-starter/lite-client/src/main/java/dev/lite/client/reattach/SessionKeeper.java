@@ -3,6 +3,7 @@ package dev.lite.client.reattach;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
@@ -60,6 +61,8 @@ final class SessionKeeper implements AutoCloseable {
 
     /** Written under {@link #attaching}; null until the first attachment of a lazy session. */
     private volatile @Nullable Lite session;
+
+    private volatile LiteStatistics.@Nullable Sampler sampler;
 
     /** Attaches, unless the options are lazy. Throws what {@link Lite#attach} throws. */
     SessionKeeper(AttachOptions options, Function<AttachOptions, Lite> attach) {
@@ -214,6 +217,7 @@ final class SessionKeeper implements AutoCloseable {
         }
         Lite attached = attach.apply(options);
         session = attached;
+        sample(attached); // after the store: setSampler stores first, then finds the session
         LOG.info(
                 "Attached {}to node {} at {} as {}",
                 last == null ? "" : "again ",
@@ -223,6 +227,21 @@ final class SessionKeeper implements AutoCloseable {
         attachListeners.forEach(listener -> listener.accept(attached));
         reattachAfter(attached);
         return attached;
+    }
+
+    void setSampler(LiteStatistics.@Nullable Sampler newSampler) {
+        sampler = newSampler;
+        Lite last = session;
+        if (last != null) {
+            last.setSampler(newSampler);
+        }
+    }
+
+    private void sample(Lite attached) {
+        LiteStatistics.Sampler current = sampler;
+        if (current != null) {
+            attached.setSampler(current);
+        }
     }
 
     /** Counts a lock that this session acquired; {@link #lockClosed} must follow. */

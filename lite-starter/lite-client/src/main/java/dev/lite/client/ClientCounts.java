@@ -1,0 +1,81 @@
+package dev.lite.client;
+
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
+import dev.lite.api.LiteStatistics.Sampler;
+import dev.lite.session.protocol.CommandCounts;
+import dev.lite.session.protocol.SessionArea;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts and samples the operations of an application. A session that attaches again continues the counts of the former one, whose
+ * last operations may still count in the same slots: then a count is lost at most. Any thread, but only the owner of a slot for it.
+ */
+final class ClientCounts {
+    /** One operation of 256, by kind and slot, is measured. */
+    private static final int SAMPLE_MASK = 255;
+    /** Each slot's time in a cache line of its own. */
+    private static final int STRIDE_SHIFT = 3;
+
+    private final CommandCounts commands = new CommandCounts();
+    private final LongAdder channelCalls = new LongAdder();
+    private final LongAdder channelCallBytes = new LongAdder();
+    private final LongAdder channelAnswers = new LongAdder();
+    private final LongAdder channelAnswerBytes = new LongAdder();
+    private final long[] begunNs = new long[SessionArea.SLOTS_MAX << STRIDE_SHIFT];
+    private volatile @Nullable Sampler sampler;
+
+    void setSampler(@Nullable Sampler newSampler) {
+        sampler = newSampler;
+    }
+
+    /** The slot's command is about to be submitted. */
+    void begun(int slot, int op, long bytes) {
+        long count = commands.count(slot, op, bytes);
+        begunNs[slot << STRIDE_SHIFT] = (count & SAMPLE_MASK) == 1 && sampler != null ? System.nanoTime() | 1 : 0;
+    }
+
+    /** The slot's command was done when a thread waited for it. */
+    void done(int slot, int op) {
+        long begun = begunNs[slot << STRIDE_SHIFT];
+        if (begun != 0) {
+            sample(op, System.nanoTime() - begun);
+            begunNs[slot << STRIDE_SHIFT] = 0;
+        }
+    }
+
+    private void sample(int op, long nanos) {
+        Sampler current = sampler;
+        Kind kind = CommandCounts.kindOf(op);
+        if (current != null && kind != null) {
+            current.sampled(kind, Math.max(0, nanos));
+        }
+    }
+
+    /** Counts a call through a channel. */
+    void channelCall(long bytes) {
+        channelCalls.increment();
+        channelCallBytes.add(bytes);
+    }
+
+    /** Counts an answer through a channel. */
+    void channelAnswer(long bytes) {
+        channelAnswers.increment();
+        channelAnswerBytes.add(bytes);
+    }
+
+    Map<Kind, Count> sums() {
+        Map<Kind, Count> sums = commands.sums();
+        add(sums, Kind.CALL, channelCalls.sum(), channelCallBytes.sum());
+        add(sums, Kind.ANSWER, channelAnswers.sum(), channelAnswerBytes.sum());
+        return sums;
+    }
+
+    private static void add(Map<Kind, Count> sums, Kind kind, long operations, long bytes) {
+        if (operations > 0) {
+            sums.merge(kind, new Count(operations, bytes), Count::plus);
+        }
+    }
+}
