@@ -45,6 +45,7 @@ import org.springframework.util.unit.DataSize;
  *     this node counts twice. 0 turns channels off.
  * @param spins Spin iterations of a waiting thread before it blocks.
  * @param session Memory that the node shares with each application.
+ * @param management Access to the actuator endpoints.
  */
 @ConfigurationProperties("lite.node")
 record NodeProperties(
@@ -64,7 +65,8 @@ record NodeProperties(
         @DefaultValue("1m") Duration nameIdle,
         @DefaultValue("256") int channelsMax,
         @DefaultValue Spins spins,
-        @DefaultValue Session session) {
+        @DefaultValue Session session,
+        @DefaultValue Management management) {
 
     private static final Duration NAME_IDLE_MIN = Duration.ofSeconds(1);
     private static final Duration NAME_IDLE_MAX = Duration.ofDays(1);
@@ -126,6 +128,29 @@ record NodeProperties(
         @Override
         public String toString() {
             return "Principal[name=%s, uid=%s, token=%s]".formatted(name, uid, token == null ? "none" : "given");
+        }
+    }
+
+    /**
+     * Access to the actuator endpoints.
+     *
+     * @param token Secret with which other hosts may read all endpoints: at least 16 characters. Default: they see only
+     *     health and info.
+     */
+    record Management(@Nullable String token) {
+        private static final int CHARACTERS_MIN = 16;
+
+        Management {
+            if (token != null && token.length() < CHARACTERS_MIN) {
+                throw new IllegalArgumentException(
+                        "lite.node.management.token has %d characters; it must have at least %d"
+                                .formatted(token.length(), CHARACTERS_MIN));
+            }
+        }
+
+        @Override
+        public String toString() {
+            return "Management[token=%s]".formatted(token == null ? "none" : "given");
         }
     }
 

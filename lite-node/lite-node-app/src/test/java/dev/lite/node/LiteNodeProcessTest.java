@@ -139,6 +139,67 @@ class LiteNodeProcessTest {
     }
 
     @Test
+    void theEndpointsTellWhatTheNodeDid() throws IOException, InterruptedException {
+        String[] options = {"--lite.node.fabrics=tcp", "--lite.node.tcp.secret=0123456789abcdef0123456789abcdef"};
+        try (NodeProcess a = node("a", options);
+                NodeProcess b = node("b", options)) {
+            String health = a.ready().getProperty("health");
+            b.ready();
+            NodeProcess.awaitHealth(health, "\"b\":\"tcp\"");
+            String actuator = health.substring(0, health.lastIndexOf('/'));
+            try (Lite lite = attach(a)) {
+                LmrHandle handle = lite.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("b")));
+                handle.write(0, new byte[64]);
+                handle.write(0, new byte[64]);
+                assertThat(handle.fetchAdd(0, 1)).isZero();
+                assertThat(NodeProcess.get(actuator + "/lite").body())
+                        .contains("\"name\":\"a\"")
+                        .contains("\"application\":\"test\"")
+                        .contains("\"handles\":1")
+                        .contains("{\"node\":\"b\",\"fabric\":\"tcp\",\"trouble\":\"\"}")
+                        .contains("\"transfers\":{\"tcp\":{\"atomic\":{\"operations\":1,\"bytes\":8}")
+                        .contains("\"write\":{\"operations\":2,\"bytes\":128}");
+            }
+            Waits.until("the session has ended", () -> text(actuator + "/lite").contains("\"sessions\":[]"));
+            String metrics = text(actuator + "/prometheus");
+            assertThat(metrics)
+                    .contains("lite_node_operations_total{kind=\"write\"} 2.0")
+                    .contains("lite_node_transfer_size_bytes_total{fabric=\"tcp\",kind=\"write\"} 128.0")
+                    .contains("lite_node_links{fabric=\"tcp\"} 1.0")
+                    .contains("lite_node_sessions 0.0");
+            checkWithPromtool(metrics);
+        }
+    }
+
+    private static String text(String url) {
+        try {
+            return NodeProcess.get(url).body();
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Checks names and format as Prometheus' own tool does; without it, prints that this was not checked. */
+    private void checkWithPromtool(String metrics) throws IOException, InterruptedException {
+        Path file = Files.writeString(directory.resolve("metrics.txt"), metrics);
+        Process promtool;
+        try {
+            promtool = new ProcessBuilder("promtool", "check", "metrics")
+                    .redirectErrorStream(true)
+                    .redirectInput(file.toFile())
+                    .start();
+        } catch (IOException e) {
+            System.out.println("not checked with promtool: " + e.getMessage());
+            return;
+        }
+        String output = new String(promtool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        promtool.waitFor();
+        assertThat(output.lines().filter(line -> line.startsWith("lite_")))
+                .as(output)
+                .isEmpty();
+    }
+
+    @Test
     void twoNodesOverTcpEncryptWithAnSslBundle() throws IOException, InterruptedException {
         makeStores();
         String[] options = {

@@ -1,0 +1,61 @@
+package dev.lite.node;
+
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
+import org.springframework.stereotype.Component;
+import org.springframework.web.filter.OncePerRequestFilter;
+
+/**
+ * Guards what the node tells of applications and their memory. Requests from this host need nothing. Others see only health and
+ * info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}.
+ */
+@Component
+class ManagementAccess extends OncePerRequestFilter {
+    private static final String BEARER = "Bearer ";
+
+    private final byte @Nullable [] token;
+
+    ManagementAccess(NodeProperties properties) {
+        String configured = properties.management().token();
+        token = configured == null ? null : configured.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        if (isPublic(request.getServletPath()) || isLocal(request) || isAuthorized(request)) {
+            chain.doFilter(request, response);
+            return;
+        }
+        response.setHeader(HttpHeaders.WWW_AUTHENTICATE, "Bearer");
+        response.sendError(
+                HttpServletResponse.SC_UNAUTHORIZED,
+                "requests from other hosts need the token of lite.node.management.token");
+    }
+
+    private static boolean isPublic(String path) {
+        return path.equals("/actuator/health") || path.startsWith("/actuator/health/") || path.equals("/actuator/info");
+    }
+
+    /** The address is numeric, so this asks no name server. */
+    private static boolean isLocal(HttpServletRequest request) throws IOException {
+        return InetAddress.getByName(request.getRemoteAddr()).isLoopbackAddress();
+    }
+
+    private boolean isAuthorized(HttpServletRequest request) {
+        String header = request.getHeader(HttpHeaders.AUTHORIZATION);
+        return token != null
+                && header != null
+                && header.startsWith(BEARER)
+                && MessageDigest.isEqual(
+                        header.substring(BEARER.length()).strip().getBytes(StandardCharsets.UTF_8), token);
+    }
+}

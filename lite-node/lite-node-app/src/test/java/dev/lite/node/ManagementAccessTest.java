@@ -1,0 +1,76 @@
+package dev.lite.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import jakarta.servlet.ServletException;
+import java.io.IOException;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.context.properties.bind.BindException;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
+import org.springframework.mock.web.MockFilterChain;
+import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.mock.web.MockHttpServletResponse;
+
+class ManagementAccessTest {
+    private static final String TOKEN = "0123456789abcdef";
+
+    private static NodeProperties bind(Map<String, String> properties) {
+        return new Binder(new MapConfigurationPropertySource(properties))
+                .bindOrCreate("lite.node", NodeProperties.class);
+    }
+
+    private static int status(
+            Map<String, String> properties, String address, String path, @Nullable String authorization)
+            throws ServletException, IOException {
+        MockHttpServletRequest request = new MockHttpServletRequest("GET", path);
+        request.setServletPath(path);
+        request.setRemoteAddr(address);
+        if (authorization != null) {
+            request.addHeader("Authorization", authorization);
+        }
+        MockHttpServletResponse response = new MockHttpServletResponse();
+        new ManagementAccess(bind(properties)).doFilter(request, response, new MockFilterChain());
+        return response.getStatus();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "127.0.0.1, /actuator/lite, 200",
+        "::1, /actuator/prometheus, 200",
+        "10.1.2.3, /actuator/lite, 401",
+        "10.1.2.3, /actuator/prometheus, 401",
+        "10.1.2.3, /actuator/healthy, 401",
+        "10.1.2.3, /actuator/health, 200",
+        "10.1.2.3, /actuator/health/readiness, 200"
+    })
+    void withoutATokenOtherHostsSeeOnlyHealth(String address, String path, int status)
+            throws ServletException, IOException {
+        assertThat(status(Map.of(), address, path, null)).isEqualTo(status);
+        assertThat(status(Map.of(), address, path, "Bearer ")).isEqualTo(status);
+    }
+
+    @Test
+    void otherHostsSeeEverythingWithTheToken() throws ServletException, IOException {
+        Map<String, String> properties = Map.of("lite.node.management.token", TOKEN);
+        assertThat(status(properties, "10.1.2.3", "/actuator/lite", "Bearer " + TOKEN))
+                .isEqualTo(200);
+        assertThat(status(properties, "10.1.2.3", "/actuator/lite", "Bearer " + TOKEN + "x"))
+                .isEqualTo(401);
+        assertThat(status(properties, "10.1.2.3", "/actuator/lite", null)).isEqualTo(401);
+    }
+
+    @Test
+    void aShortTokenIsRefusedAndNoTokenIsPrinted() {
+        assertThatThrownBy(() -> bind(Map.of("lite.node.management.token", "short")))
+                .isInstanceOf(BindException.class)
+                .rootCause()
+                .hasMessage("lite.node.management.token has 5 characters; it must have at least 16");
+        assertThat(bind(Map.of("lite.node.management.token", TOKEN)).toString()).doesNotContain(TOKEN);
+    }
+}
