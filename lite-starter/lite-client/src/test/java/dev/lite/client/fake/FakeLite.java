@@ -1,6 +1,7 @@
 package dev.lite.client.fake;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
@@ -18,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** A session without a node. It has only the LMRs that the test adds, and the test can end it. */
 public final class FakeLite implements Lite {
@@ -33,6 +35,12 @@ public final class FakeLite implements Lite {
     private final Map<String, FakeHandle> known = new ConcurrentHashMap<>();
     private final LtMemory memory = newMemory();
     private volatile boolean open = true;
+
+    /** What {@link #statistics} returns. */
+    public volatile LiteStatistics statistics = LiteStatistics.NONE;
+
+    /** The last sampler that was set. */
+    public volatile LiteStatistics.@Nullable Sampler sampler;
 
     public FakeLite(AttachOptions options) {
         this.options = options;
@@ -51,6 +59,16 @@ public final class FakeLite implements Lite {
     public void lose() {
         open = false;
         ended.completeAsync(() -> "lost", work -> Thread.ofVirtual().start(work));
+    }
+
+    @Override
+    public LiteStatistics statistics() {
+        return statistics;
+    }
+
+    @Override
+    public void setSampler(LiteStatistics.@Nullable Sampler newSampler) {
+        sampler = newSampler;
     }
 
     @Override
