@@ -6,7 +6,9 @@ import dev.lite.api.SessionLostException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +18,9 @@ public final class FakeHandle {
 
     public final AtomicInteger calls = new AtomicInteger();
     public final AtomicInteger unmaps = new AtomicInteger();
+    /** What the next calls throw, one each. */
+    public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
+
     private final FakeLite session;
     private final String name;
     private final long id;
@@ -53,6 +58,10 @@ public final class FakeHandle {
 
     private @Nullable Object operation(Method method) {
         calls.incrementAndGet();
+        RuntimeException failure = failures.poll();
+        if (failure != null) {
+            throw failure;
+        }
         if (losesSessionInNextCall) {
             session.lose();
         }

@@ -14,10 +14,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +30,9 @@ public final class FakeLite implements Lite {
 
     /** How many handles were made with the session's deadline. */
     public final AtomicInteger mappings = new AtomicInteger();
+
+    /** What the next mappings throw, one each. */
+    public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
@@ -112,6 +117,10 @@ public final class FakeLite implements Lite {
 
             @Override
             public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
+                RuntimeException failure = failures.poll();
+                if (failure != null) {
+                    throw failure;
+                }
                 FakeHandle found = known.get(name);
                 if (found == null || !open) {
                     throw lostOr(name);

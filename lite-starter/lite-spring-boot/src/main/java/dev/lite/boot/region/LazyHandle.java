@@ -1,14 +1,9 @@
 package dev.lite.boot.region;
 
-import dev.lite.api.Extent;
+import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
-import dev.lite.api.LmrSlice;
-import dev.lite.api.Permission;
-import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicReference;
@@ -16,7 +11,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A handle that maps its LMR at the first use. After that a use costs one volatile read more. Any thread. */
-final class LazyHandle implements LmrHandle {
+final class LazyHandle extends ForwardingLmrHandle {
 
     private final String name;
     private final Supplier<LmrHandle> mapping;
@@ -86,86 +81,6 @@ final class LazyHandle implements LmrHandle {
     @Override
     public Optional<String> name() {
         return Optional.of(name);
-    }
-
-    @Override
-    public long id() {
-        return unwrap().id();
-    }
-
-    @Override
-    public long size() {
-        return unwrap().size();
-    }
-
-    @Override
-    public Set<Permission> permissions() {
-        return unwrap().permissions();
-    }
-
-    @Override
-    public void read(long offset, MemorySegment destination) {
-        unwrap().read(offset, destination);
-    }
-
-    @Override
-    public void write(long offset, MemorySegment source) {
-        unwrap().write(offset, source);
-    }
-
-    @Override
-    public void read(List<LmrSlice> slices) {
-        unwrap().read(slices);
-    }
-
-    @Override
-    public void write(List<LmrSlice> slices) {
-        unwrap().write(slices);
-    }
-
-    @Override
-    public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
-        return unwrap().readAsync(slices);
-    }
-
-    @Override
-    public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
-        return unwrap().writeAsync(slices);
-    }
-
-    @Override
-    public void memset(long offset, long length, byte value) {
-        unwrap().memset(offset, length, value);
-    }
-
-    @Override
-    public long fetchAdd(long offset, long delta) {
-        return unwrap().fetchAdd(offset, delta);
-    }
-
-    @Override
-    public long testSet(long offset, long expected, long value) {
-        return unwrap().testSet(offset, expected, value);
-    }
-
-    @Override
-    public List<Extent> extents() {
-        return unwrap().extents();
-    }
-
-    @Override
-    public void grant(String principal, Set<Permission> permissions) {
-        unwrap().grant(principal, permissions);
-    }
-
-    @Override
-    public void moveTo(String node) {
-        unwrap().moveTo(node);
-    }
-
-    @Override
-    public void free() {
-        unwrap().free();
     }
 
     @Override

@@ -1,0 +1,34 @@
+package dev.lite.boot.resilience;
+
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcHandler;
+import io.github.resilience4j.bulkhead.Bulkhead;
+import java.lang.foreign.MemorySegment;
+
+/** A handler that executes no more calls at the same time than its bulkhead permits. Any thread. */
+final class GuardedHandler implements RpcHandler {
+
+    private final String function;
+    private final RpcHandler handler;
+    private final Bulkhead bulkhead;
+
+    GuardedHandler(String function, RpcHandler handler, Bulkhead bulkhead) {
+        this.function = function;
+        this.handler = handler;
+        this.bulkhead = bulkhead;
+    }
+
+    @Override
+    public MemorySegment handle(RpcCall call) {
+        if (!bulkhead.tryAcquirePermission()) {
+            throw new RpcFailedException("the bulkhead \"%s\" permits %d calls of \"%s\" at the same time"
+                    .formatted(bulkhead.getName(), bulkhead.getBulkheadConfig().getMaxConcurrentCalls(), function));
+        }
+        try {
+            return handler.handle(call);
+        } finally {
+            bulkhead.onComplete();
+        }
+    }
+}

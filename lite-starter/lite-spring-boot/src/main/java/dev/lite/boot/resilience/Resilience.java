@@ -1,0 +1,222 @@
+package dev.lite.boot.resilience;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
+import io.github.resilience4j.bulkhead.Bulkhead;
+import io.github.resilience4j.bulkhead.BulkheadConfig;
+import io.github.resilience4j.bulkhead.BulkheadRegistry;
+import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
+import io.github.resilience4j.core.IntervalFunction;
+import io.github.resilience4j.ratelimiter.RateLimiter;
+import io.github.resilience4j.ratelimiter.RateLimiterConfig;
+import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
+import io.github.resilience4j.retry.Retry;
+import io.github.resilience4j.retry.RetryConfig;
+import io.github.resilience4j.retry.RetryRegistry;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.convert.DurationStyle;
+
+/** The configured patterns, as instances of the application's registries. Any thread. */
+final class Resilience {
+
+    private static final String NAME = "lite";
+    private static final String PREFIX = "lite-";
+    private static final double RETRY_FACTOR = 2;
+
+    private final Lite lite;
+    private final @Nullable CircuitBreakerRegistry circuitBreakers;
+    private final CircuitBreakerConfig circuitBreakerConfig;
+    private final @Nullable Retry retry;
+    private final @Nullable BulkheadRegistry bulkheads;
+    private final BulkheadConfig bulkheadConfig;
+    private final @Nullable RateLimiter rateLimiter;
+
+    /** The registries of the application. */
+    record Registries(
+            CircuitBreakerRegistry circuitBreakers,
+            RetryRegistry retries,
+            BulkheadRegistry bulkheads,
+            RateLimiterRegistry rateLimiters) {}
+
+    /** @param lite the session that all of this protects */
+    Resilience(Lite lite, LiteResilienceProperties properties, Registries registries) {
+        this.lite = lite;
+        circuitBreakers = properties.circuitBreaker().enabled() ? registries.circuitBreakers() : null;
+        circuitBreakerConfig = config(properties.circuitBreaker());
+        retry = properties.retry().enabled()
+                ? registries.retries().retry(NAME, () -> config(properties.retry()))
+                : null;
+        bulkheads = properties.bulkhead().enabled() ? registries.bulkheads() : null;
+        bulkheadConfig = BulkheadConfig.custom()
+                .maxConcurrentCalls(properties.bulkhead().maxConcurrentCalls())
+                .build();
+        rateLimiter = properties.rateLimiter().enabled()
+                ? registries.rateLimiters().rateLimiter(NAME, () -> config(properties.rateLimiter()))
+                : null;
+    }
+
+    /** Whether any pattern is on. */
+    static boolean isOn(LiteResilienceProperties properties) {
+        return properties.circuitBreaker().enabled()
+                || properties.retry().enabled()
+                || properties.bulkhead().enabled()
+                || properties.rateLimiter().enabled();
+    }
+
+    private static CircuitBreakerConfig config(LiteResilienceProperties.CircuitBreaker properties) {
+        return CircuitBreakerConfig.custom()
+                .failureRateThreshold(properties.failureRateThreshold())
+                .slidingWindowSize(properties.slidingWindowSize())
+                .minimumNumberOfCalls(properties.minimumNumberOfCalls())
+                .waitDurationInOpenState(properties.waitDurationInOpenState())
+                .permittedNumberOfCallsInHalfOpenState(properties.permittedCallsInHalfOpenState())
+                .build();
+    }
+
+    private static RetryConfig config(LiteResilienceProperties.Retry properties) {
+        return RetryConfig.custom()
+                .maxAttempts(properties.maxAttempts())
+                .intervalFunction(IntervalFunction.ofExponentialBackoff(properties.waitDuration(), RETRY_FACTOR))
+                .build();
+    }
+
+    private static RateLimiterConfig config(LiteResilienceProperties.RateLimiter properties) {
+        return RateLimiterConfig.custom()
+                .limitForPeriod(properties.limitForPeriod())
+                .limitRefreshPeriod(properties.limitRefreshPeriod())
+                .timeoutDuration(properties.timeoutDuration())
+                .build();
+    }
+
+    /** The circuit breaker of a node; null if they are off. There is one for each node that was called. */
+    @Nullable
+    CircuitBreaker circuitBreaker(String node) {
+        return circuitBreakers == null ? null : circuitBreakers.circuitBreaker(PREFIX + node, circuitBreakerConfig);
+    }
+
+    /** The bulkhead of a function; null if they are off. */
+    @Nullable
+    Bulkhead bulkhead(String function) {
+        return bulkheads == null ? null : bulkheads.bulkhead(PREFIX + function, bulkheadConfig);
+    }
+
+    /**
+     * Asks the rate limiter and the circuit breaker. If it returns, {@link #succeeded} or {@link #failed} must follow.
+     *
+     * @throws LimitExceededException when the application makes too many calls
+     * @throws NodeUnreachableException when the circuit breaker is open
+     */
+    void begin(@Nullable CircuitBreaker circuitBreaker) {
+        if (rateLimiter != null && !rateLimiter.acquirePermission()) {
+            throw new LimitExceededException(
+                    "the rate limiter \"%s\" permits %d calls in %s; this application makes more (lite.client.resilience.rate-limiter)"
+                            .formatted(
+                                    rateLimiter.getName(),
+                                    rateLimiter.getRateLimiterConfig().getLimitForPeriod(),
+                                    DurationStyle.SIMPLE.print(
+                                            rateLimiter.getRateLimiterConfig().getLimitRefreshPeriod(),
+                                            ChronoUnit.MILLIS)));
+        }
+        if (circuitBreaker == null) {
+            return;
+        }
+        try {
+            circuitBreaker.acquirePermission();
+        } catch (CallNotPermittedException e) {
+            throw new NodeUnreachableException(
+                    "the circuit breaker \"%s\" is %s: %.0f %% of the last calls did not reach the node"
+                            .formatted(
+                                    circuitBreaker.getName(),
+                                    circuitBreaker.getState(),
+                                    circuitBreaker.getMetrics().getFailureRate()),
+                    e);
+        }
+    }
+
+    /** A call that was permitted had an answer, also an error of its handler: its node works. */
+    static void succeeded(@Nullable CircuitBreaker circuitBreaker, long beginNs) {
+        if (circuitBreaker != null) {
+            circuitBreaker.onSuccess(System.nanoTime() - beginNs, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** A call that was permitted failed. While this host's node is away, that says nothing about the called node. */
+    void failed(@Nullable CircuitBreaker circuitBreaker, long beginNs, Throwable failure) {
+        if (circuitBreaker == null) {
+            return;
+        }
+        if (!(failure instanceof NodeUnreachableException || failure instanceof LiteTimeoutException)) {
+            succeeded(circuitBreaker, beginNs);
+        } else if (lite.isOpen()) {
+            circuitBreaker.onError(System.nanoTime() - beginNs, TimeUnit.NANOSECONDS, failure);
+        } else {
+            circuitBreaker.releasePermission();
+        }
+    }
+
+    /** Executes an operation that may be repeated in any case. The first attempt costs nothing more than without a retry. */
+    <T> T retry(Supplier<T> operation) {
+        return retry(operation, true);
+    }
+
+    /**
+     * Executes a write. It is repeated only when it has not begun: a write whose connection broke may still arrive, and must not
+     * arrive after the next one.
+     */
+    void retryWrite(Runnable operation) {
+        boolean unused = retry(
+                () -> {
+                    operation.run();
+                    return true;
+                },
+                false);
+    }
+
+    private <T> T retry(Supplier<T> operation, boolean begun) {
+        try {
+            return operation.get();
+        } catch (LiteException failure) {
+            if (retry == null || !mayHelp(failure, begun)) {
+                throw failure;
+            }
+            return again(retry, operation, begun, failure);
+        }
+    }
+
+    private <T> T again(Retry configured, Supplier<T> operation, boolean begun, LiteException first) {
+        Retry.Context<T> context = configured.context();
+        LiteException failure = first;
+        while (true) {
+            context.onRuntimeError(failure); // sleeps, or throws it after the last attempt
+            try {
+                T result = operation.get();
+                context.onComplete();
+                return result;
+            } catch (LiteException e) {
+                if (!mayHelp(e, begun)) {
+                    throw e;
+                }
+                failure = e;
+            }
+        }
+    }
+
+    /** Not after a deadline, and not while this host's node is away: then the operation has waited long enough. */
+    private boolean mayHelp(LiteException failure, boolean begun) {
+        boolean transientFailure = failure instanceof NodeUnreachableException
+                || failure instanceof ClusterUnavailableException
+                || (begun && failure instanceof LmrUnavailableException);
+        return transientFailure && lite.isOpen();
+    }
+}

@@ -1,0 +1,128 @@
+package dev.lite.boot.resilience;
+
+import dev.lite.api.LtRpc;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcHandler;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcServer;
+import io.github.resilience4j.bulkhead.Bulkhead;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** Asks the rate limiter and the node's circuit breaker before each call and message; guards handlers with bulkheads. Any thread. */
+final class ResilientRpc implements LtRpc {
+
+    private final LtRpc rpc;
+    private final Resilience resilience;
+
+    ResilientRpc(LtRpc rpc, Resilience resilience) {
+        this.rpc = rpc;
+        this.resilience = resilience;
+    }
+
+    @Override
+    public RpcServer serve(String function) {
+        return rpc.serve(function);
+    }
+
+    @Override
+    public RpcServer register(String function, int concurrency, RpcHandler handler) {
+        Bulkhead bulkhead = resilience.bulkhead(function);
+        return rpc.register(
+                function, concurrency, bulkhead == null ? handler : new GuardedHandler(function, handler, bulkhead));
+    }
+
+    @Override
+    public RpcClient bind(String node, String function) {
+        return new Client(rpc.bind(node, function), resilience.circuitBreaker(node));
+    }
+
+    @Override
+    public void send(String node, String port, MemorySegment message, Duration deadline) {
+        boolean unused = permitted(resilience.circuitBreaker(node), () -> {
+            rpc.send(node, port, message, deadline);
+            return true;
+        });
+    }
+
+    @Override
+    public RpcMessages messages(String port) {
+        return rpc.messages(port);
+    }
+
+    private <T> T permitted(@Nullable CircuitBreaker circuitBreaker, Supplier<T> call) {
+        resilience.begin(circuitBreaker);
+        long beginNs = System.nanoTime();
+        T result;
+        try {
+            result = call.get();
+        } catch (RuntimeException | Error e) {
+            resilience.failed(circuitBreaker, beginNs, e);
+            throw e;
+        }
+        Resilience.succeeded(circuitBreaker, beginNs);
+        return result;
+    }
+
+    /** A function at a node. */
+    private final class Client implements RpcClient {
+        private final RpcClient client;
+        private final @Nullable CircuitBreaker circuitBreaker;
+
+        Client(RpcClient client, @Nullable CircuitBreaker circuitBreaker) {
+            this.client = client;
+            this.circuitBreaker = circuitBreaker;
+        }
+
+        @Override
+        public String node() {
+            return client.node();
+        }
+
+        @Override
+        public String function() {
+            return client.function();
+        }
+
+        @Override
+        public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+            return permitted(circuitBreaker, () -> client.call(request, reply, deadline));
+        }
+
+        @Override
+        public byte[] call(byte[] request, Duration deadline) {
+            return permitted(circuitBreaker, () -> client.call(request, deadline));
+        }
+
+        @Override
+        public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+            resilience.begin(circuitBreaker);
+            long beginNs = System.nanoTime();
+            CompletableFuture<byte[]> started;
+            try {
+                started = client.callAsync(request, deadline);
+            } catch (RuntimeException | Error e) {
+                resilience.failed(circuitBreaker, beginNs, e);
+                throw e;
+            }
+            return circuitBreaker == null
+                    ? started
+                    : started.whenComplete((reply, failure) -> {
+                        if (failure == null) {
+                            Resilience.succeeded(circuitBreaker, beginNs);
+                        } else {
+                            Throwable cause =
+                                    failure instanceof CompletionException wrapped && wrapped.getCause() != null
+                                            ? wrapped.getCause()
+                                            : failure;
+                            resilience.failed(circuitBreaker, beginNs, cause);
+                        }
+                    });
+        }
+    }
+}

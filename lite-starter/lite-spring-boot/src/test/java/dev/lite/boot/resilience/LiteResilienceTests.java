@@ -1,0 +1,239 @@
+package dev.lite.boot.resilience;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtMemory;
+import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.RpcFailedException;
+import dev.lite.boot.LiteClientAutoConfiguration;
+import dev.lite.client.fake.FakeLite;
+import dev.lite.testing.Waits;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
+import io.github.resilience4j.retry.RetryRegistry;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+class LiteResilienceTests {
+
+    private static final Duration DEADLINE = Waits.seconds(20);
+    private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
+
+    private final FakeLite lite = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x")).knowing("a", 7);
+    private final CircuitBreakerRegistry circuitBreakers = CircuitBreakerRegistry.ofDefaults();
+    private final RetryRegistry retries = RetryRegistry.ofDefaults();
+    private volatile boolean reachable;
+
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(
+                    AutoConfigurations.of(LiteResilienceAutoConfiguration.class, LiteClientAutoConfiguration.class))
+            .withBean(Lite.class, () -> lite)
+            .withBean(CircuitBreakerRegistry.class, () -> circuitBreakers)
+            .withBean(RetryRegistry.class, () -> retries)
+            .withPropertyValues("lite.client.resilience.retry.wait-duration=1ms");
+
+    private void serveIfReachable() {
+        var unused = lite.rpc().register("f", 1, call -> {
+            if (!reachable) {
+                throw new NodeUnreachableException("no connection to node-2");
+            }
+            return EMPTY;
+        });
+    }
+
+    private static void call(LtRpc rpc) {
+        byte[] unused = rpc.call("node-2", "f", new byte[0], DEADLINE);
+    }
+
+    private static void assertUnreachable(LtRpc rpc, int calls) {
+        for (int index = 0; index < calls; index++) {
+            assertThatThrownBy(() -> call(rpc))
+                    .isInstanceOf(NodeUnreachableException.class)
+                    .hasMessageContaining("no connection");
+        }
+    }
+
+    @Test
+    void callsToAnUnreachableNodeFailAtOnceUntilOneSucceedsAgain() {
+        serveIfReachable();
+        runner.withPropertyValues(
+                        "lite.client.resilience.circuit-breaker.wait-duration-in-open-state=200ms",
+                        "lite.client.resilience.circuit-breaker.permitted-calls-in-half-open-state=1")
+                .run(context -> {
+                    LtRpc rpc = context.getBean(LtRpc.class);
+                    assertUnreachable(rpc, 5);
+                    assertThatThrownBy(() -> call(rpc))
+                            .isInstanceOf(NodeUnreachableException.class)
+                            .hasMessage("the circuit breaker \"lite-node-2\" is OPEN: 100 % of the last calls did not"
+                                    + " reach the node");
+                    assertThatThrownBy(() -> rpc.call("node-3", "g", new byte[0], DEADLINE))
+                            .isInstanceOf(RpcFailedException.class);
+                    reachable = true;
+                    Waits.until("a call is permitted again", () -> {
+                        try {
+                            call(rpc);
+                            return true;
+                        } catch (NodeUnreachableException e) {
+                            return false;
+                        }
+                    });
+                    assertThat(circuitBreakers.circuitBreaker("lite-node-2").getState())
+                            .isEqualTo(CircuitBreaker.State.CLOSED);
+                });
+    }
+
+    @Test
+    void asynchronousCallsCountToo() {
+        serveIfReachable();
+        runner.run(context -> {
+            LtRpc rpc = context.getBean(LtRpc.class);
+            for (int index = 0; index < 5; index++) {
+                CompletableFuture<byte[]> call = rpc.callAsync("node-2", "f", new byte[0], DEADLINE);
+                assertThat(call).failsWithin(DEADLINE);
+            }
+            Waits.until(
+                    "the circuit breaker is open",
+                    () -> circuitBreakers.circuitBreaker("lite-node-2").getState() == CircuitBreaker.State.OPEN);
+            assertThatThrownBy(() -> rpc.callAsync("node-2", "f", new byte[0], DEADLINE))
+                    .isInstanceOf(NodeUnreachableException.class);
+        });
+    }
+
+    @Test
+    void anErrorOfTheHandlerOpensNothing() {
+        var unused = lite.rpc().register("f", 1, call -> {
+            throw new IllegalArgumentException("no such price");
+        });
+        runner.run(context -> {
+            for (int index = 0; index < 30; index++) {
+                assertThatThrownBy(() -> call(context.getBean(LtRpc.class))).isInstanceOf(RpcFailedException.class);
+            }
+        });
+    }
+
+    @Test
+    void theLossOfTheOwnNodeOpensNoCircuitBreakerOfAnother() {
+        serveIfReachable();
+        lite.lose();
+        runner.run(context -> assertUnreachable(context.getBean(LtRpc.class), 30));
+    }
+
+    @Test
+    void mapAndReadAreRepeatedAndAWriteOnlyIfItHasNotBegun() {
+        runner.run(context -> {
+            LtMemory memory = context.getBean(LtMemory.class);
+            lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+            LmrHandle handle = memory.map("a", Permission.READ, Permission.WRITE);
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            handle.read(0, new byte[8]);
+            assertThat(lite.known("a").calls).hasValue(2);
+            lite.known("a").failures.add(new NodeUnreachableException("not connected"));
+            handle.write(0, new byte[8]);
+            assertThat(lite.known("a").calls).hasValue(4);
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThatThrownBy(() -> handle.write(0, new byte[8])).isInstanceOf(LmrUnavailableException.class);
+            lite.known("a").failures.add(new LiteTimeoutException("too late"));
+            assertThatThrownBy(() -> handle.read(0, new byte[8])).isInstanceOf(LiteTimeoutException.class);
+            assertThat(retries.retry("lite").getMetrics().getNumberOfSuccessfulCallsWithRetryAttempt())
+                    .isEqualTo(3);
+        });
+    }
+
+    @Test
+    void theLastAttemptThrowsItsFailure() {
+        runner.run(context -> {
+            LtMemory memory = context.getBean(LtMemory.class);
+            for (int index = 0; index < 3; index++) {
+                lite.failures.add(new ClusterUnavailableException("no ZooKeeper " + index));
+            }
+            assertThatThrownBy(() -> memory.map("a", Permission.READ)).hasMessage("no ZooKeeper 2");
+            assertThat(memory.map("a", Permission.READ).id()).isEqualTo(7);
+        });
+    }
+
+    @Test
+    void theRateLimiterLimitsTheCallsOfTheApplication() {
+        reachable = true;
+        serveIfReachable();
+        runner.withPropertyValues(
+                        "lite.client.resilience.rate-limiter.enabled=true",
+                        "lite.client.resilience.rate-limiter.limit-for-period=2",
+                        "lite.client.resilience.rate-limiter.limit-refresh-period=1h")
+                .run(context -> {
+                    LtRpc rpc = context.getBean(LtRpc.class);
+                    call(rpc);
+                    call(rpc);
+                    assertThatThrownBy(() -> call(rpc))
+                            .isInstanceOf(LimitExceededException.class)
+                            .hasMessageContaining("permits 2 calls in 3600000ms");
+                });
+    }
+
+    @Test
+    void theBulkheadRefusesMoreCallsThanItPermits() {
+        runner.withPropertyValues(
+                        "lite.client.resilience.bulkhead.enabled=true",
+                        "lite.client.resilience.bulkhead.max-concurrent-calls=1")
+                .run(context -> {
+                    LtRpc rpc = context.getBean(LtRpc.class);
+                    CountDownLatch entered = new CountDownLatch(1);
+                    CountDownLatch release = new CountDownLatch(1);
+                    var unused = rpc.register("f", 8, call -> {
+                        entered.countDown();
+                        Waits.await(release);
+                        return EMPTY;
+                    });
+                    CompletableFuture<byte[]> first = rpc.callAsync("node-2", "f", new byte[0], DEADLINE);
+                    Waits.await(entered);
+                    assertThatThrownBy(() -> call(rpc))
+                            .isInstanceOf(RpcFailedException.class)
+                            .hasMessageContaining("the bulkhead \"lite-f\" permits 1 calls");
+                    release.countDown();
+                    assertThat(first).succeedsWithin(DEADLINE);
+                });
+    }
+
+    @Test
+    void eachIsOffByOneProperty() {
+        String[] off = {
+            "lite.client.resilience.circuit-breaker.enabled=false", "lite.client.resilience.retry.enabled=false"
+        };
+        runner.withPropertyValues(off)
+                .run(context -> assertThat(context.getBean(Lite.class)).isSameAs(lite));
+        runner.withPropertyValues(off[0]).run(context -> {
+            assertThat(context.getBean(LtRpc.class)).isSameAs(lite.rpc());
+            assertThat(context.getBean(LtMemory.class)).isNotSameAs(lite.memory());
+        });
+        runner.withPropertyValues(off[1]).run(context -> {
+            assertThat(context.getBean(LtMemory.class)).isSameAs(lite.memory());
+            assertThat(context.getBean(LtRpc.class)).isNotSameAs(lite.rpc());
+        });
+    }
+
+    @Test
+    void withoutResilience4jTheSessionIsNotWrapped() {
+        new ApplicationContextRunner()
+                .withConfiguration(
+                        AutoConfigurations.of(LiteResilienceAutoConfiguration.class, LiteClientAutoConfiguration.class))
+                .withBean(Lite.class, () -> lite)
+                .withClassLoader(new FilteredClassLoader("io.github.resilience4j"))
+                .run(context -> assertThat(context.getBean(Lite.class)).isSameAs(lite));
+    }
+}
