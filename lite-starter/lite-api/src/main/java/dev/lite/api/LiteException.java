@@ -91,7 +91,7 @@ public abstract sealed class LiteException extends RuntimeException
                 case CLUSTER_UNAVAILABLE -> new ClusterUnavailableException(message);
                 case LIMIT_EXCEEDED -> new LimitExceededException(message);
                 case SESSION_LOST -> new SessionLostException(message);
-                case RPC_FAILED -> new RpcFailedException(message);
+                case RPC_FAILED -> new RpcFailedException(RpcStatus.UNKNOWN, message);
                 case BARRIER_BROKEN -> new BarrierBrokenException(message);
             };
         }
@@ -106,7 +106,7 @@ public abstract sealed class LiteException extends RuntimeException
                     return code.exception(message);
                 }
             }
-            return new RpcFailedException("unknown error %d: %s".formatted(number, message));
+            return new RpcFailedException(RpcStatus.UNKNOWN, "unknown error %d: %s".formatted(number, message));
         }
     }
 }

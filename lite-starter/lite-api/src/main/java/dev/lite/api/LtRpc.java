@@ -64,7 +64,7 @@ public interface LtRpc {
      *
      * @param node the node's name; this session's own node is allowed
      * @return the reply; the caller owns it
-     * @throws RpcFailedException when the handler failed, or the function is not served at that node
+     * @throws RpcFailedException when the handler failed, or the function is not served at that node; see {@link RpcStatus}
      * @throws NodeUnreachableException when the node is not connected, or was lost during the call
      * @throws LiteTimeoutException when the deadline passed first
      * @throws LimitExceededException when the request is too long
@@ -103,7 +103,7 @@ public interface LtRpc {
         } catch (CompletionException e) {
             LiteException failure = e.getCause() instanceof LiteException known
                     ? known
-                    : new RpcFailedException("the call failed: " + e.getCause(), e);
+                    : new RpcFailedException(RpcStatus.UNKNOWN, 0, "the call failed: " + e.getCause(), e);
             return new RpcOutcome(null, failure);
         }
     }
@@ -114,7 +114,7 @@ public interface LtRpc {
      *
      * @param message at most {@value #MESSAGE_BYTES_MAX} bytes
      * @throws LimitExceededException when the message is too long
-     * @throws RpcFailedException when no session has the port open at that node
+     * @throws RpcFailedException with {@link RpcStatus#NOT_SERVED} when no session has the port open at that node
      * @throws NodeUnreachableException when the node is not connected, or was lost meanwhile; the message may have been delivered
      * @throws LiteTimeoutException when the queue was full, or no answer came, until the deadline; the message may have been delivered
      */

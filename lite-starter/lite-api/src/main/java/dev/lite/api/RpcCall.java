@@ -7,6 +7,9 @@ import java.lang.foreign.MemorySegment;
  * RpcServer#replyAndReceive}. A call without an answer times out at its caller.
  */
 public interface RpcCall {
+    /** The longest message of {@link #fail(int, String)}, in bytes of UTF-8. */
+    int FAIL_BYTES_MAX = 1000;
+
     /** The name of the caller's node. */
     String callerNode();
 
@@ -31,10 +34,18 @@ public interface RpcCall {
         reply(MemorySegment.ofArray(reply));
     }
 
+    /** Answers with an error: {@link #fail(int, String)} with the code 0. */
+    default void fail(String message) {
+        fail(0, message);
+    }
+
     /**
-     * Answers with an error: the caller gets an {@link RpcFailedException} with this message, cut to 1,024 bytes of UTF-8.
+     * Answers with an error: the caller gets an {@link RpcFailedException} with {@link RpcStatus#HANDLER_FAILED}, this code and this
+     * message.
      *
+     * @param handlerCode any number; the function defines its meaning
+     * @param message cut to {@value #FAIL_BYTES_MAX} bytes of UTF-8
      * @throws IllegalStateException when the call was already answered
      */
-    void fail(String message);
+    void fail(int handlerCode, String message);
 }

@@ -9,8 +9,10 @@ public interface RpcHandler {
      * Executes one call.
      *
      * @param call the request and its caller; the handler does not answer it itself
-     * @return the reply
-     * @throws RuntimeException to fail the call; the caller gets its message in an {@link RpcFailedException}
+     * @return the reply; not null
+     * @throws RpcHandlerException to fail the call with a code and a message for the caller
+     * @throws RuntimeException fails the call, too. LITE logs it at the server, at most once a second for each function. The caller
+     *     only gets {@link RpcStatus#HANDLER_FAILED}
      */
     MemorySegment handle(RpcCall call);
 }

@@ -2,6 +2,7 @@ package dev.lite.client;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.client.ClientChannels.OpenChannel;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
@@ -88,7 +89,7 @@ final class CallTarget {
             throw session.lost();
         }
         if (why.isMaybeDone()) {
-            throw new RpcFailedException(String.valueOf(why.getMessage()), why);
+            throw new RpcFailedException(RpcStatus.CANCELLED, 0, String.valueOf(why.getMessage()), why);
         }
     }
 

@@ -37,7 +37,7 @@ final class ClientMessages implements RpcMessages {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         int slot = commands.acquire(what, timeoutNs);
         try {
-            long length = commands.run(what, slot, Op.RECEIVE, id, 0, 0, timeoutNs);
+            long length = commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs);
             byte[] data = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(data), 0, data.length);
             RpcOriginIs origin = commands.origin(slot);

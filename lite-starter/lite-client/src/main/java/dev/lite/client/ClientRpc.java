@@ -183,7 +183,14 @@ final class ClientRpc implements LtRpc {
         checkLength("the request", request.byteSize(), window);
         RawMemory.copyFrom(request, 0, commands.data().window(slot), request.byteSize());
         long length = commands.run(
-                target.what(), slot, Op.CALL, target.id(), request.byteSize(), Math.min(capacity, window), timeoutNs);
+                target.what(),
+                slot,
+                Op.CALL,
+                target.id(),
+                request.byteSize(),
+                Math.min(capacity, window),
+                0,
+                timeoutNs);
         return Math.clamp(length, 0, Math.min(capacity, window));
     }
 

@@ -7,12 +7,14 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcServer;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
+import dev.lite.session.handling.HandlerExecution;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -102,7 +104,7 @@ final class ClientServer implements RpcServer {
         int slot = commands.acquire(what, timeoutNs);
         try {
             RawMemory.copyFrom(reply, 0, commands.data().window(slot), reply.byteSize());
-            long length = commands.run(what, slot, Op.REPLY_AND_RECEIVE, id, reply.byteSize(), call, timeoutNs);
+            long length = commands.run(what, slot, Op.REPLY_AND_RECEIVE, id, reply.byteSize(), call, 0, timeoutNs);
             return fromNode(slot, length);
         } finally {
             commands.data().returnSlot(slot);
@@ -132,14 +134,14 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    private void answer(long call, int op, MemorySegment message) {
+    private void answer(long call, int op, MemorySegment message, int handlerCode) {
         ClientRpc.checkLength("the reply", message.byteSize(), commands.data().windowBytes());
         String what = RpcCommandPath.what(op, function);
         long timeoutNs = commands.session().deadlineNs();
         int slot = commands.acquire(what, timeoutNs);
         try {
             RawMemory.copyFrom(message, 0, commands.data().window(slot), message.byteSize());
-            long none = commands.run(what, slot, op, id, message.byteSize(), call, timeoutNs);
+            long none = commands.run(what, slot, op, id, message.byteSize(), call, handlerCode, timeoutNs);
             assert none == 0;
         } finally {
             commands.data().returnSlot(slot);
@@ -160,11 +162,12 @@ final class ClientServer implements RpcServer {
      * thread ends only with the server or its session, whatever one call or one receive throws.
      */
     void startHandler(RpcHandler handler, int concurrency) {
+        HandlerExecution execution = new HandlerExecution(function, handler, LOG::warn);
         Thread unused =
-                Thread.ofVirtual().name("lite-client-serve").start(() -> serve(handler, new Semaphore(concurrency)));
+                Thread.ofVirtual().name("lite-client-serve").start(() -> serve(execution, new Semaphore(concurrency)));
     }
 
-    private void serve(RpcHandler handler, Semaphore permits) {
+    private void serve(HandlerExecution handler, Semaphore permits) {
         boolean permitted = false;
         while ((!closed.get() || incoming.hasChannels()) && commands.session().isOpen()) {
             if (!permitted) {
@@ -196,7 +199,7 @@ final class ClientServer implements RpcServer {
     }
 
     /** Starts the handler, with a permit that it releases at its end. Throws nothing. */
-    private void start(RpcHandler handler, RpcCall call, Semaphore permits) {
+    private void start(HandlerExecution handler, RpcCall call, Semaphore permits) {
         try {
             HANDLERS.newThread(() -> {
                         try {
@@ -212,18 +215,9 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    private void execute(RpcHandler handler, RpcCall call) {
+    private void execute(HandlerExecution handler, RpcCall call) {
         try {
-            try {
-                call.reply(handler.handle(call));
-            } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
-                if (!(e instanceof Exception)) {
-                    LOG.error("The handler of \"{}\" failed", function, e);
-                }
-                if (call instanceof Received received && !received.answered.get()) {
-                    call.fail("the handler failed: " + (e instanceof LiteException ? e.getMessage() : e));
-                }
-            }
+            handler.execute(call);
         } catch (LiteException e) {
             LOG.debug("a call of \"{}\" could not be answered", function, e);
         }
@@ -304,7 +298,7 @@ final class ClientServer implements RpcServer {
             answer();
             try {
                 if (channel == null) {
-                    ClientServer.this.answer(number, Op.REPLY, reply);
+                    ClientServer.this.answer(number, Op.REPLY, reply, 0);
                 } else {
                     channel.reply(number, reply);
                     commands.session().counts().channelAnswer(reply.byteSize());
@@ -318,14 +312,14 @@ final class ClientServer implements RpcServer {
         }
 
         @Override
-        public void fail(String message) {
+        public void fail(int handlerCode, String message) {
             answer();
             try {
                 if (channel == null) {
-                    byte[] text = SessionProtocol.cut(message, 1 << 10);
-                    ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text));
+                    byte[] text = SessionProtocol.cut(message, FAIL_BYTES_MAX);
+                    ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text), handlerCode);
                 } else {
-                    channel.fail(number, LiteException.Code.RPC_FAILED, message);
+                    channel.fail(number, RpcStatus.HANDLER_FAILED, handlerCode, message);
                     commands.session().counts().channelAnswer(0);
                 }
             } catch (ChannelEndedException e) {

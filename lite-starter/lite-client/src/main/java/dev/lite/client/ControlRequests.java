@@ -2,6 +2,7 @@ package dev.lite.client;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcFailedException;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -121,7 +122,9 @@ final class ControlRequests {
             throw timeout(what, timeoutNs, "the node did not answer");
         }
         if (reply instanceof Failed failed) {
-            throw LiteException.Code.exception(failed.code(), failed.message());
+            throw failed.code() == LiteException.Code.RPC_FAILED.number()
+                    ? new RpcFailedException(failed.status(), failed.message())
+                    : LiteException.Code.exception(failed.code(), failed.message());
         }
         if (!type.isInstance(reply)) {
             throw new SessionLostException("%s: node %s answered with %s instead of %s"

@@ -10,10 +10,10 @@ import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.WireError;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -247,9 +247,9 @@ final class DataPath {
     }
 
     private LiteException failure(int slot, int status) {
-        byte[] utf8 = new byte[Math.clamp(result(slot), 0, area.windowBytes())];
-        MemorySegment.copy(RawMemory.all(), ValueLayout.JAVA_BYTE, window(slot), utf8, 0, utf8.length);
-        return LiteException.Code.exception(status, new String(utf8, StandardCharsets.UTF_8));
+        byte[] bytes = new byte[Math.clamp(result(slot), 0, area.windowBytes())];
+        MemorySegment.copy(RawMemory.all(), ValueLayout.JAVA_BYTE, window(slot), bytes, 0, bytes.length);
+        return WireError.exception(status, bytes, "");
     }
 
     /** Returns a slot to the pool; into quarantine if its command is still under way. */

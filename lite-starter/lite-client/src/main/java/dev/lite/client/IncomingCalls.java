@@ -159,7 +159,7 @@ final class IncomingCalls {
         long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
         int slot = commands.acquire(what, timeoutNs);
         try {
-            return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, timeoutNs));
+            return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs));
         } finally {
             commands.data().returnSlot(slot);
         }

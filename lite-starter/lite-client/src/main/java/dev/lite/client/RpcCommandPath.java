@@ -58,8 +58,8 @@ final class RpcCommandPath {
     }
 
     /** Executes a command and returns its result; throws the node's error. */
-    long run(String what, int slot, int op, long id, long length, long operand0, long timeoutNs) {
-        data.submit(slot, op, id, 0, length, operand0, 0, timeoutNs);
+    long run(String what, int slot, int op, long id, long length, long operand0, long operand1, long timeoutNs) {
+        data.submit(slot, op, id, 0, length, operand0, operand1, timeoutNs);
         return result(what, slot, data.await(slot, System.nanoTime() + timeoutNs + GRACE_NS), timeoutNs);
     }
 

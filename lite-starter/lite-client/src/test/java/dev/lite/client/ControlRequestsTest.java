@@ -13,6 +13,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.session.protocol.SessionMessage.Done;
@@ -73,8 +74,8 @@ class ControlRequestsTest {
             fixture.node.holdRequests(Map.class::isInstance);
             CompletableFuture<?> mapping = start(() -> fixture.lite.memory().map("x", Permission.READ));
             Request request = fixture.node.awaitHeldRequest();
-            fixture.node.reply(
-                    new Failed(request.requestId(), LiteException.Code.LMR_NOT_FOUND.number(), "no LMR \"x\""));
+            fixture.node.reply(new Failed(
+                    request.requestId(), LiteException.Code.LMR_NOT_FOUND.number(), RpcStatus.UNKNOWN, "no LMR \"x\""));
             assertThatThrownBy(() -> await(mapping))
                     .isInstanceOf(LmrNotFoundException.class)
                     .hasMessage("no LMR \"x\"");

@@ -1,8 +1,8 @@
 package dev.lite.boot;
 
 import dev.lite.api.RpcCall;
-import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
+import dev.lite.api.RpcHandlerException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationTargetException;
@@ -62,13 +62,22 @@ final class RpcHandlerMethod implements RpcHandler {
         return annotation.concurrency();
     }
 
+    private @Nullable Object request(RpcCall call, Type type) {
+        byte[] bytes = call.request().toArray(ValueLayout.JAVA_BYTE);
+        try {
+            return bodies.decode(bytes, type);
+        } catch (IllegalArgumentException e) { // the caller's mistake, without the names of classes
+            throw new RpcHandlerException(
+                    0, "the request of %d bytes cannot be converted for the handler".formatted(bytes.length), e);
+        }
+    }
+
     @Override
     public MemorySegment handle(RpcCall call) {
         @Nullable Object[] arguments = new @Nullable Object[parameters.length];
         for (int index = 0; index < arguments.length; index++) {
             Type type = parameters[index].getParameterizedType();
-            arguments[index] =
-                    type == RpcCall.class ? call : bodies.decode(call.request().toArray(ValueLayout.JAVA_BYTE), type);
+            arguments[index] = type == RpcCall.class ? call : request(call, type);
         }
         try {
             return MemorySegment.ofArray(bodies.encode(method.invoke(bean, arguments)));
@@ -80,7 +89,7 @@ final class RpcHandlerMethod implements RpcHandler {
             if (cause instanceof Error error) {
                 throw error;
             }
-            throw new RpcFailedException("%s failed: %s".formatted(annotation.value(), cause), cause);
+            throw new IllegalStateException("%s failed".formatted(method), cause);
         } catch (IllegalAccessException e) {
             throw new IllegalStateException("cannot call " + method, e);
         }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcHandlerException;
+import dev.lite.api.RpcStatus;
 import dev.lite.client.fake.FakeRpc;
 import dev.lite.testing.Waits;
 import java.time.Duration;
@@ -39,7 +41,10 @@ class LiteRpcAutoConfigurationTests {
         @LtRpcHandler(value = "order", concurrency = 3)
         Receipt order(Order order, RpcCall call) {
             if (order.count() < 1) {
-                throw new IllegalArgumentException("count is %d; it must be at least 1".formatted(order.count()));
+                throw new RpcHandlerException(1, "count is %d; it must be at least 1".formatted(order.count()));
+            }
+            if (order.article().isEmpty()) {
+                throw new IllegalStateException("not for the caller");
             }
             return new Receipt(order.article(), 250L * order.count(), call.callerPrincipal());
         }
@@ -155,16 +160,22 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
-    void anExceptionOfAHandlerFailsTheCallWithItsMessage() {
+    void onlyAnExceptionForTheCallerReachesTheCaller() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
             assertThatThrownBy(() -> template.call("fake-1", "order", new Order("tea", 0), Receipt.class))
-                    .isInstanceOf(RpcFailedException.class)
+                    .isInstanceOfSatisfying(
+                            RpcFailedException.class,
+                            e -> assertThat(e.handlerCode()).isEqualTo(1))
                     .hasMessage("count is 0; it must be at least 1");
+            assertThatThrownBy(() -> template.call("fake-1", "order", new Order("", 1), Receipt.class))
+                    .isInstanceOfSatisfying(
+                            RpcFailedException.class,
+                            e -> assertThat(e.status()).isEqualTo(RpcStatus.HANDLER_FAILED))
+                    .hasMessage("the handler failed; the log of its application has the cause");
             assertThatThrownBy(() -> template.call("fake-1", "order", "no json", Receipt.class))
                     .isInstanceOf(RpcFailedException.class)
-                    .hasMessageContaining("7 bytes cannot be read as")
-                    .hasMessageContaining("Order");
+                    .hasMessage("the request of 7 bytes cannot be converted for the handler");
         });
     }
 

@@ -7,6 +7,7 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.simulate.tier.Cluster;
 import dev.lite.simulate.tier.Member;
 import dev.lite.simulate.tier.Mix;
@@ -138,7 +139,7 @@ final class Calls implements Part {
 
     /** Whether the handler itself is said to have failed. */
     private static boolean isOfHandler(RpcFailedException e) {
-        return String.valueOf(e.getMessage()).contains("on purpose");
+        return e.status() == RpcStatus.HANDLER_FAILED;
     }
 
     /** So many calls of a function, one after the other, that the ring of their binding passes its end. */

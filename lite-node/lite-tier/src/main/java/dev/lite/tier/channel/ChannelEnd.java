@@ -2,6 +2,7 @@ package dev.lite.tier.channel;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.tier.peer.Peer;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -59,7 +60,7 @@ final class ChannelEnd {
             }
             reason = why;
         }
-        boolean unused = taken.completeExceptionally(new RpcFailedException(why));
+        boolean unused = taken.completeExceptionally(new RpcFailedException(RpcStatus.REFUSED, why));
         return true;
     }
 

@@ -3,6 +3,7 @@ package dev.lite.tier.channel;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.tier.peer.Peer;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -56,17 +57,18 @@ final class ChannelTable {
     synchronized void keep(ChannelEnd end) {
         Key key = Key.of(end);
         if (closed) {
-            throw new RpcFailedException("node %s is stopping".formatted(node));
+            throw new RpcFailedException(RpcStatus.REFUSED, "node %s is stopping".formatted(node));
         }
         if (endedEarly.remove(key)) {
-            throw new RpcFailedException(NodeChannels.CALLER_GONE);
+            throw new RpcFailedException(RpcStatus.CANCELLED, NodeChannels.CALLER_GONE);
         }
         if (ends.size() >= endsMax) {
             throw new LimitExceededException("the applications of node %s have %d ends of channels; the limit is %d"
                     .formatted(node, ends.size(), endsMax));
         }
         if (ends.putIfAbsent(key, end) != null) {
-            throw new RpcFailedException("node %s has a channel with the tag %d already".formatted(node, end.tag));
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED, "node %s has a channel with the tag %d already".formatted(node, end.tag));
         }
     }
 

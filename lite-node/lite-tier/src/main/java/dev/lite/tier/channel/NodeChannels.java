@@ -5,6 +5,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
@@ -107,7 +108,8 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         control.serve(ControlKind.CHANNEL_TAKEN, (node, request, reply) -> {
             ChannelEnd end = ends.find(new ChannelTable.Key(connected(node), request.getLong(), true));
             if (end == null || !end.taken.complete(null)) {
-                throw new RpcFailedException("node %s does not wait for this channel any more".formatted(selfName));
+                throw new RpcFailedException(
+                        RpcStatus.REFUSED, "node %s does not wait for this channel any more".formatted(selfName));
             }
         });
         control.serve(ControlKind.END_CHANNEL, (node, request, reply) -> {
@@ -165,7 +167,8 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         try {
             return AREA.create();
         } catch (OsException e) {
-            throw new RpcFailedException("node %s cannot create a channel: %s".formatted(selfName, e.getMessage()), e);
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED, 0, "node %s cannot create a channel: %s".formatted(selfName, e.getMessage()), e);
         }
     }
 
@@ -183,6 +186,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         }
         if (!peer.endpoint().passesDescriptors()) {
             throw new RpcFailedException(
+                    RpcStatus.REFUSED,
                     "no channel from node %s to node %s: it is not on this host, or the fabric %s passes no memory"
                             .formatted(selfName, node, peer.fabric()));
         }
@@ -205,8 +209,10 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
                 .putName("the principal", end.session.principal);
         ControlMessage unused = control.call(peer.id(), ControlKind.OPEN_CHANNEL, request, deadline);
         if (!peer.endpoint().passDescriptor(end.tag, descriptor)) {
-            throw new RpcFailedException("the memory of a channel could not be passed to node %s"
-                    .formatted(peer.hello().node()));
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED,
+                    "the memory of a channel could not be passed to node %s"
+                            .formatted(peer.hello().node()));
         }
     }
 
@@ -217,10 +223,10 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         } catch (TimeoutException e) {
             throw new LiteTimeoutException(deadline.expired(what));
         } catch (ExecutionException e) {
-            throw new RpcFailedException("%s: %s".formatted(what, end.reason()), e);
+            throw new RpcFailedException(RpcStatus.REFUSED, 0, "%s: %s".formatted(what, end.reason()), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new RpcFailedException("%s: interrupted".formatted(what), e);
+            throw new RpcFailedException(RpcStatus.REFUSED, 0, "%s: interrupted".formatted(what), e);
         }
     }
 
@@ -251,6 +257,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         }
         if (!kept) {
             throw new RpcFailedException(
+                    RpcStatus.REFUSED,
                     "the server of the function \"%s\" at node %s changed".formatted(function, selfName));
         }
         return end;
@@ -279,7 +286,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         if (!application.offer(end.number, end.server, AREA, callerNode, principal, descriptor)) {
             String reason = "the serving application does not read its control channel";
             end(end, reason, false, true);
-            throw new RpcFailedException(reason);
+            throw new RpcFailedException(RpcStatus.REFUSED, reason);
         }
         announced(end);
         try {
@@ -303,7 +310,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     private void requireOn() {
         if (channelsMax == 0) {
-            throw new RpcFailedException("channels are off at node %s".formatted(selfName));
+            throw new RpcFailedException(RpcStatus.REFUSED, "channels are off at node %s".formatted(selfName));
         }
     }
 
@@ -320,7 +327,8 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         }
         if (end.isEnded()) { // its session ended before the end was kept, and did not find it
             ends.forget(end);
-            throw new RpcFailedException("the session of \"%s\" has ended".formatted(session.principal));
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED, "the session of \"%s\" has ended".formatted(session.principal));
         }
         // The links forget a connection before they report its end: either that finds the channel, or this finds no
         // connection.

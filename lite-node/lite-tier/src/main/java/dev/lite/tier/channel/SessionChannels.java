@@ -3,6 +3,7 @@ package dev.lite.tier.channel;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.Peer;
 import java.time.Duration;
@@ -74,13 +75,14 @@ public final class SessionChannels implements AutoCloseable {
             end = ends.get(channel);
             if (end == null || end.isCaller() || end.isEnded()) {
                 throw new RpcFailedException(
+                        RpcStatus.REFUSED,
                         "channel %d was not offered to this application, or has ended".formatted(channel));
             }
             taken.add(end);
             application.channels(end.server, true);
         }
         if (!end.taken.complete(null) && end.isEnded()) {
-            throw new RpcFailedException("channel %d has ended".formatted(channel));
+            throw new RpcFailedException(RpcStatus.REFUSED, "channel %d has ended".formatted(channel));
         }
     }
 
@@ -139,7 +141,7 @@ public final class SessionChannels implements AutoCloseable {
      */
     synchronized ChannelEnd add(long server, @Nullable Peer peer, long tag) {
         if (closed) {
-            throw new RpcFailedException("the session of \"%s\" has ended".formatted(principal));
+            throw new RpcFailedException(RpcStatus.REFUSED, "the session of \"%s\" has ended".formatted(principal));
         }
         boolean caller = server == ChannelEnd.CALLER;
         int count = caller ? callers : ends.size() - callers;

@@ -4,10 +4,12 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.session.protocol.WireError;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
@@ -16,7 +18,6 @@ import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -135,9 +136,10 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             throw new LiteTimeoutException(deadline.expired("a control request to node " + links.nameOf(node)));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
-                throw error.code().exception(String.valueOf(error.getMessage()));
+                throw WireError.again(error, String.valueOf(error.getMessage()));
             }
-            throw new RpcFailedException("a control request to node %s failed".formatted(links.nameOf(node)), e);
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED, 0, "a control request to node %s failed".formatted(links.nameOf(node)), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new NodeUnreachableException("interrupted during a control request to node " + links.nameOf(node), e);
@@ -179,7 +181,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         ControlHandler handler = handlers.get(kind);
         if (handler == null) {
             throw new RpcFailedException(
-                    "node %d does not serve control requests of the kind %s".formatted(self, kind));
+                    RpcStatus.REFUSED, "node %d does not serve control requests of the kind %s".formatted(self, kind));
         }
         return handler;
     }
@@ -257,17 +259,19 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         byte[] reply;
         try {
             if (request == null) {
-                throw new RpcFailedException("a control request has a length of %d bytes; it must have 1 to %d"
-                        .formatted(length, BYTES_MAX));
+                throw new RpcFailedException(
+                        RpcStatus.REFUSED,
+                        "a control request has a length of %d bytes; it must have 1 to %d"
+                                .formatted(length, BYTES_MAX));
             }
             reply = carryOut(peer, request);
         } catch (LiteException e) {
             status = e.code().number();
-            reply = text(e.getMessage());
+            reply = WireError.bytes(e, BYTES_MAX);
         } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
             log.error("a control request of node {} failed", peer.hello().node(), e);
             status = LiteException.Code.RPC_FAILED.number();
-            reply = text("control request failed: " + e);
+            reply = WireError.bytes(RpcStatus.UNKNOWN, 0, "control request failed: " + e, BYTES_MAX);
         }
         send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_TIMEOUT));
     }
@@ -278,16 +282,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         ControlKind kind = ControlKind.of(number);
         if (kind == null) {
             throw new RpcFailedException(
+                    RpcStatus.REFUSED,
                     "node %d does not serve control requests of the kind %d".formatted(self, number));
         }
         ControlMessage reply = new ControlMessage();
         handler(kind).handle(peer.id(), request, reply);
         return reply.toBytes();
-    }
-
-    private static byte[] text(@Nullable String message) {
-        byte[] bytes = String.valueOf(message).getBytes(StandardCharsets.UTF_8);
-        return bytes.length <= BYTES_MAX ? bytes : Arrays.copyOf(bytes, BYTES_MAX);
     }
 
     private void replyArrived(Peer peer, int slot) {
@@ -303,7 +303,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         } else {
             String malformed = "a control reply of node %s has a length of %d bytes; the limit is %d"
                     .formatted(peer.hello().node(), length, BYTES_MAX);
-            ofPeer.answered(slot, sequence, LiteException.Code.RPC_FAILED.number(), text(malformed));
+            ofPeer.answered(
+                    slot,
+                    sequence,
+                    LiteException.Code.RPC_FAILED.number(),
+                    WireError.bytes(RpcStatus.UNKNOWN, 0, malformed, BYTES_MAX));
         }
     }
 
@@ -431,8 +435,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             if (status == STATUS_OK) {
                 call.reply.complete(reply);
             } else {
-                call.reply.completeExceptionally(
-                        LiteException.Code.exception(status, new String(reply, StandardCharsets.UTF_8)));
+                call.reply.completeExceptionally(WireError.exception(status, reply, ""));
             }
         }
 

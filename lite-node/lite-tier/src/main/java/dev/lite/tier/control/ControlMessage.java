@@ -1,6 +1,7 @@
 package dev.lite.tier.control;
 
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork.Part;
@@ -84,7 +85,7 @@ public final class ControlMessage {
     }
 
     private static RpcFailedException malformed(String message) {
-        return new RpcFailedException(message);
+        return new RpcFailedException(RpcStatus.REFUSED, message);
     }
 
     /** Writes 1 byte. */

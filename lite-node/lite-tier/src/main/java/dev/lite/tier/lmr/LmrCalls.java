@@ -2,6 +2,7 @@ package dev.lite.tier.lmr;
 
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
@@ -117,6 +118,7 @@ public final class LmrCalls {
         int count = Math.min(PAGE_BYTES, bytes.length - at);
         if (page.remaining() != count) {
             throw new RpcFailedException(
+                    RpcStatus.REFUSED,
                     "a page of a record of %d bytes, from byte %d on, has %d bytes; it must have %d"
                             .formatted(bytes.length, at, page.remaining(), count));
         }

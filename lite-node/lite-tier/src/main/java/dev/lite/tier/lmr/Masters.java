@@ -15,6 +15,7 @@ import dev.lite.cluster.LmrRecord.State;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.session.protocol.WireError;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
 import java.time.Duration;
@@ -497,7 +498,7 @@ public final class Masters {
             throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
-                throw error.code().exception(String.valueOf(error.getMessage()));
+                throw WireError.again(error, String.valueOf(error.getMessage()));
             }
             throw new LmrUnavailableException("moving LMR %d failed".formatted(id), e);
         } catch (InterruptedException e) {

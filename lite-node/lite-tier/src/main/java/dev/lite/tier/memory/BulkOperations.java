@@ -8,6 +8,7 @@ import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.session.protocol.WireError;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.RemoteWork.Part;
 import java.util.ArrayList;
@@ -298,7 +299,7 @@ public final class BulkOperations {
         } catch (ExecutionException e) {
             Throwable cause = e.getCause() instanceof CompletionException inner ? inner.getCause() : e.getCause();
             if (cause instanceof LiteException error) {
-                throw error.code().exception(String.valueOf(error.getMessage()));
+                throw WireError.again(error, String.valueOf(error.getMessage()));
             }
             throw new LmrUnavailableException(what.get() + " failed", e);
         } catch (InterruptedException e) {

@@ -12,6 +12,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.session.protocol.WireError;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Optional;
@@ -180,7 +181,7 @@ final class MappedLmr {
     RuntimeException refusal(int needed, long offset, long length) {
         LiteException why = ended;
         if (why != null) {
-            return why.code().exception("%s: %s".formatted(this, why.getMessage()));
+            return WireError.again(why, "%s: %s".formatted(this, why.getMessage()));
         }
         if (paused != null) {
             return new Moving();

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record Hello(
         String cluster, int nodeId, String node, long instance, UUID arenaId, long controlOffset, int peersMax) {
-    private static final int PROTOCOL_VERSION = 6;
+    private static final int PROTOCOL_VERSION = 7;
 
     /** The reason why this node refuses a connection to another node; null if it accepts. */
     @Nullable

@@ -16,18 +16,15 @@ final class FunctionClient implements PostedCall.Client {
     private final SessionRpc session;
     private final String node;
     private final String function;
-    private final String shownAs;
     private final String principal;
     private volatile int nodeId = -1;
     private volatile @Nullable RpcBinding binding;
 
-    FunctionClient(
-            RpcEngine engine, SessionRpc session, String node, String function, String shownAs, String principal) {
+    FunctionClient(RpcEngine engine, SessionRpc session, String node, String function, String principal) {
         this.engine = engine;
         this.session = session;
         this.node = node;
         this.function = function;
-        this.shownAs = shownAs;
         this.principal = principal;
     }
 
@@ -126,6 +123,6 @@ final class FunctionClient implements PostedCall.Client {
 
     @Override
     public String toString() {
-        return "%s at node %s".formatted(shownAs, node);
+        return "%s at node %s".formatted(RpcNames.describe(function), node);
     }
 }

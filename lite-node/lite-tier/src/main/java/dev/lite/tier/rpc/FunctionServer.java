@@ -90,7 +90,7 @@ final class FunctionServer implements PostedReceive.Server {
                     return;
                 }
                 if (!Thread.interrupted()) {
-                    log.error("a call of the function {} failed; serving the next", served.name, e);
+                    log.error("a call of the {} failed; serving the next", RpcNames.describe(served.name), e);
                     Polling.sleepNs(FAILURE_PAUSE_NS);
                 }
             }
@@ -118,7 +118,7 @@ final class FunctionServer implements PostedReceive.Server {
 
     void requireOpen() {
         if (closed.get()) {
-            throw new SessionLostException("the server of the function \"%s\" was closed".formatted(served.name));
+            throw new SessionLostException("the server of the %s was closed".formatted(RpcNames.describe(served.name)));
         }
     }
 
@@ -126,7 +126,7 @@ final class FunctionServer implements PostedReceive.Server {
     public void close() {
         if (closed.compareAndSet(false, true)) {
             engine.close(this, served);
-            retireChannels("the server of the function \"%s\" was closed".formatted(served.name));
+            retireChannels("the server of the %s was closed".formatted(RpcNames.describe(served.name)));
             whenClosed.accept(this);
         }
     }

@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
@@ -41,7 +42,7 @@ final class MessagePort implements RpcMessages {
             if (put(new Message(call.callerNode(), call.callerPrincipal(), call.requestBytes()))) {
                 call.reply(NOTHING);
             } else {
-                call.fail("the port \"%s\" was closed".formatted(port));
+                call.fail(RpcStatus.NOT_SERVED, 0, "the port was closed");
             }
         });
         endQueue();

@@ -3,7 +3,8 @@ package dev.lite.tier.rpc;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
-import dev.lite.session.protocol.SessionProtocol;
+import dev.lite.api.RpcStatus;
+import dev.lite.session.protocol.WireError;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -16,6 +17,10 @@ public final class ReceivedCall implements RpcCall {
     private static final int ANSWERED = 1;
     /** Its caller has stopped waiting and uses its slot again: the answer must not be sent. */
     private static final int CANCELLED = 2;
+
+    private static final int RPC_FAILED = LiteException.Code.RPC_FAILED.number();
+    /** The caller's slot has room for so many bytes, even if the caller's own limit is lower. */
+    private static final int ERROR_BYTES_MAX = RpcCall.FAIL_BYTES_MAX + WireError.PREFIX_BYTES;
 
     private static final VarHandle STATE;
 
@@ -121,11 +126,18 @@ public final class ReceivedCall implements RpcCall {
     }
 
     @Override
-    public void fail(String message) {
-        // The caller's slot has room for at least 1 KiB, even if the caller's own limit is lower.
-        byte[] text = SessionProtocol.cut(message, 1 << 10);
-        boolean held = answer(LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null, false);
+    public void fail(int handlerCode, String message) {
+        fail(RpcStatus.HANDLER_FAILED, handlerCode, message);
+    }
+
+    /** {@link #fail(int, String)} with a status. */
+    public void fail(RpcStatus status, int handlerCode, String message) {
+        boolean held = answer(RPC_FAILED, error(status, handlerCode, message), null, false);
         assert !held;
+    }
+
+    private static MemorySegment error(RpcStatus status, int handlerCode, String message) {
+        return MemorySegment.ofArray(WireError.bytes(status, handlerCode, message, ERROR_BYTES_MAX));
     }
 
     /**
@@ -139,9 +151,8 @@ public final class ReceivedCall implements RpcCall {
     }
 
     /** {@link #fail} without waiting; false: the call is still unanswered. */
-    public boolean tryFail(String message) {
-        byte[] text = SessionProtocol.cut(message, 1 << 10);
-        return tryAnswer(LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text));
+    public boolean tryFail(RpcStatus status, int handlerCode, String message) {
+        return tryAnswer(RPC_FAILED, error(status, handlerCode, message));
     }
 
     private boolean tryAnswer(int status, MemorySegment reply) {

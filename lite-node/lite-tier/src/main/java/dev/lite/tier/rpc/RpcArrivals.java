@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
@@ -147,8 +148,9 @@ final class RpcArrivals {
     ReceivedCall fetched(ReceivedCall call) {
         RpcRing ring = Objects.requireNonNull(call.ring);
         if (!fetch(ring, call.remoteRequest, call.requestBytes())) {
-            call.fail("the request could not be read at node %s"
-                    .formatted(ring.peer.hello().node()));
+            String message = "the request could not be read at node %s"
+                    .formatted(ring.peer.hello().node());
+            call.fail(RpcStatus.REFUSED, 0, message);
             return null;
         }
         // A cancelled call's slot may have had another content when its request was read.
@@ -179,22 +181,22 @@ final class RpcArrivals {
         }
     }
 
-    /** Answers a call with an error, because no server will execute it. */
-    void refuse(RpcEntry entry, String format) {
+    /** Answers a call whose function nobody serves. */
+    void refuse(RpcEntry entry) {
         RpcRing ring = entry.ring;
         RpcSlot slot = entry.slot;
         if (ring == null && slot != null) {
-            failSelf(slot, format.formatted(slot.function, selfName));
+            failNotServed(ownCall(slot, new byte[0]), slot.function);
         } else if (ring != null) {
             ReceivedCall call = takeFromRing(ring, entry.place); // its request is not needed
             if (call != null) {
-                call.fail(format.formatted(ring.function.name, selfName));
+                failNotServed(call, ring.function.name);
             }
         }
     }
 
-    private void failSelf(RpcSlot slot, String message) {
-        ownCall(slot, new byte[0]).fail(message);
+    private void failNotServed(ReceivedCall call, String function) {
+        call.fail(RpcStatus.NOT_SERVED, 0, RpcNames.notServed(function, selfName));
     }
 
     /** Cancels another node's call, queued or received. Returns false if it is neither, or is answered. */

@@ -1,22 +1,22 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
+import dev.lite.session.protocol.WireError;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -93,12 +93,13 @@ final class RpcCaller {
         boolean elsewhere = status == RpcWire.REPLY_ELSEWHERE;
         boolean isReply = elsewhere || status == 0;
         if (length < 0 || (!elsewhere && length > slot.capacity) || (isReply && length > slot.replyCapacity)) {
-            throw new RpcFailedException("%s: the reply claims to have %d bytes; the limit is %d"
-                    .formatted(target, length, slot.replyCapacity));
+            throw new RpcFailedException(
+                    RpcStatus.UNKNOWN,
+                    "%s: the reply claims to have %d bytes; the limit is %d"
+                            .formatted(target, length, slot.replyCapacity));
         }
         if (!isReply) {
-            String message = new String(bytes(slot, length), StandardCharsets.UTF_8);
-            throw LiteException.Code.exception(status, "%s: %s".formatted(target, message));
+            throw WireError.exception(status, bytes(slot, length), target + ": ");
         }
         return length;
     }

@@ -4,6 +4,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.StagedWait;
@@ -193,7 +194,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     private RpcFailedException notServed(String function) {
-        return new RpcFailedException("nobody serves the function \"%s\" at node %s".formatted(function, selfName));
+        return new RpcFailedException(RpcStatus.NOT_SERVED, RpcNames.notServed(function, selfName));
     }
 
     FunctionServer serve(String name, String principal, boolean handled, Consumer<FunctionServer> whenClosed) {
@@ -212,7 +213,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             String owner = function.principal();
             if (owner != null && !owner.equals(principal)) {
                 throw new LmrPermissionException(
-                        "the function \"%s\" is served by another principal at node %s".formatted(name, selfName));
+                        "another principal has the %s at node %s".formatted(RpcNames.describe(name), selfName));
             }
             server = new FunctionServer(this, function, handled, whenClosed);
             others = function.addServer(server, principal);
@@ -236,12 +237,14 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             throw servers == 0
                     ? notServed(name)
                     : new RpcFailedException(
+                            RpcStatus.REFUSED,
                             "the function \"%s\" has %d servers at node %s; a channel needs exactly one"
                                     .formatted(name, servers, selfName));
         }
         ChannelHost host = server.host();
         if (host == null) {
             throw new RpcFailedException(
+                    RpcStatus.REFUSED,
                     "no attached application serves the function \"%s\" at node %s, but the node itself"
                             .formatted(name, selfName));
         }

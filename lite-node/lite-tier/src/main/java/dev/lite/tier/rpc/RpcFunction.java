@@ -169,7 +169,7 @@ final class RpcFunction {
         told.forEach(Receiver::tell);
         while (refused != null) {
             RpcEntry next = refused.next;
-            engine.arrivals().refuse(refused, "the function \"%s\" is not served at node %s any more");
+            engine.arrivals().refuse(refused);
             refused = next;
         }
     }
@@ -179,7 +179,7 @@ final class RpcFunction {
         Receiver called;
         synchronized (this) {
             if (servers.isEmpty()) {
-                engine.execute(() -> engine.arrivals().refuse(entry, "nobody serves the function \"%s\" at node %s"));
+                engine.execute(() -> engine.arrivals().refuse(entry));
                 return;
             }
             called = receivers.poll(); // if a receiver waits, the queue is empty

@@ -1,12 +1,12 @@
 package dev.lite.tier.rpc;
 
-import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
+import dev.lite.session.handling.HandlerExecution;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
@@ -20,9 +20,6 @@ import org.slf4j.LoggerFactory;
 
 /** The calls and messages of one session. Its end closes its servers and ports. Any thread. */
 public final class SessionRpc implements TierRpc {
-    /** Separates the names of ports from those of functions: no function's name begins like this. */
-    private static final String PORT_PREFIX = "\0port:";
-
     private static final Logger log = LoggerFactory.getLogger(SessionRpc.class);
 
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
@@ -56,47 +53,22 @@ public final class SessionRpc implements TierRpc {
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
         LtRpc.checkConcurrency(function, concurrency);
         FunctionServer server = serve(LtRpc.checkName(function), true);
+        HandlerExecution execution = new HandlerExecution(function, handler, log::warn);
         for (int i = 0; i < concurrency; i++) {
-            engine.execute(() -> handle(server, handler));
+            engine.execute(() -> server.forEachCall(execution::execute));
         }
         return server;
     }
 
-    /** Handles calls until the server is closed, whatever one of them throws. Runs on a virtual thread. */
-    private static void handle(FunctionServer server, RpcHandler handler) {
-        server.forEachCall(call -> {
-            try {
-                call.reply(uninterrupted(handler, call));
-            } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
-                if (!(e instanceof Exception)) {
-                    log.error("the handler of the function {} failed", server.function(), e);
-                }
-                if (!call.isAnswered()) {
-                    call.fail("the handler failed: " + (e instanceof LiteException ? e.getMessage() : e));
-                }
-            }
-        });
-    }
-
-    /** Runs the handler. An interrupt that it leaves behind must not lose its reply. */
-    private static MemorySegment uninterrupted(RpcHandler handler, ReceivedCall call) {
-        try {
-            return handler.handle(call);
-        } finally {
-            boolean unused = Thread.interrupted();
-        }
-    }
-
     @Override
     public RpcClient bind(String node, String function) {
-        return new FunctionClient(
-                engine, this, node, LtRpc.checkName(function), "function \"" + function + "\"", principal);
+        return new FunctionClient(engine, this, node, LtRpc.checkName(function), principal);
     }
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
-        FunctionClient client = new FunctionClient(
-                engine, this, node, PORT_PREFIX + LtRpc.checkName(port), "port \"" + port + "\"", principal);
+        FunctionClient client =
+                new FunctionClient(engine, this, node, RpcNames.ofPort(LtRpc.checkName(port)), principal);
         requireOpen();
         long none = engine.caller().call(client, message, EMPTY, deadline);
         assert none == 0;
@@ -104,7 +76,7 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcMessages messages(String port) {
-        FunctionServer server = serve(PORT_PREFIX + LtRpc.checkName(port), true);
+        FunctionServer server = serve(RpcNames.ofPort(LtRpc.checkName(port)), true);
         MessagePort messages = new MessagePort(port, server);
         engine.execute(messages::fill);
         return messages;

@@ -1,11 +1,14 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.protocol.WireError;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.slf4j.Logger;
@@ -51,11 +54,11 @@ final class AreaSlots implements RpcCommands.Slots {
     }
 
     @Override
-    public void fail(int slot, LiteException.Code code, String text) {
-        byte[] utf8 = SessionProtocol.cut(text, Math.min(SessionProtocol.TEXT_BYTES_MAX, area.windowBytes()));
+    public void fail(int slot, LiteException error) {
+        byte[] bytes = WireError.bytes(error, Math.min(SessionProtocol.TEXT_BYTES_MAX, area.windowBytes()));
         MemorySegment.copy(
-                utf8, 0, RawMemory.all(), ValueLayout.JAVA_BYTE, base + area.windowOffset(slot), utf8.length);
-        complete(slot, code.number(), utf8.length);
+                bytes, 0, RawMemory.all(), ValueLayout.JAVA_BYTE, base + area.windowOffset(slot), bytes.length);
+        complete(slot, error.code().number(), bytes.length);
     }
 
     /**
@@ -65,11 +68,14 @@ final class AreaSlots implements RpcCommands.Slots {
      */
     void fail(int slot, int op, RuntimeException failure) {
         if (failure instanceof LiteException refused) {
-            fail(slot, refused.code(), String.valueOf(refused.getMessage()));
+            fail(slot, refused);
             return;
         }
         LOG.error("{}: {} failed", session, Op.nameOf(op), failure);
-        fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), failure));
+        fail(
+                slot,
+                new RpcFailedException(
+                        RpcStatus.UNKNOWN, "%s failed in the node: %s".formatted(Op.nameOf(op), failure)));
     }
 
     @Override

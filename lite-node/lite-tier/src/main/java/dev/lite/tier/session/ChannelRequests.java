@@ -1,6 +1,7 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -85,8 +86,10 @@ final class ChannelRequests implements ChannelApplication {
 
     private SessionChannels required() {
         if (channels == null) {
-            throw new RpcFailedException("this node has no channels for sessions with windows below %d bytes"
-                    .formatted(NodeChannels.WINDOW_BYTES));
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED,
+                    "this node has no channels for sessions with windows below %d bytes"
+                            .formatted(NodeChannels.WINDOW_BYTES));
         }
         return channels;
     }

@@ -2,6 +2,8 @@ package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.session.protocol.SessionChannel;
@@ -120,6 +122,7 @@ final class ControlRequestHandler {
             boolean unused = reply(new Failed(
                     request.requestId(),
                     LiteException.Code.LIMIT_EXCEEDED.number(),
+                    RpcStatus.UNKNOWN,
                     permit == permits
                             ? "%d control requests of this session are under way; the limit is %d"
                                     .formatted(config.requestsMax() - permits.availablePermits(), config.requestsMax())
@@ -309,12 +312,17 @@ final class ControlRequestHandler {
 
     private Failed failed(Request request, Throwable why) {
         if (why instanceof LiteException refused) {
-            return new Failed(request.requestId(), refused.code().number(), String.valueOf(refused.getMessage()));
+            return new Failed(
+                    request.requestId(),
+                    refused.code().number(),
+                    refused instanceof RpcFailedException failed ? failed.status() : RpcStatus.UNKNOWN,
+                    String.valueOf(refused.getMessage()));
         }
         LOG.error("{}: {} failed", session, request, why);
         return new Failed(
                 request.requestId(),
                 LiteException.Code.RPC_FAILED.number(),
+                RpcStatus.UNKNOWN,
                 "%s failed in the node: %s".formatted(request.getClass().getSimpleName(), why));
     }
 

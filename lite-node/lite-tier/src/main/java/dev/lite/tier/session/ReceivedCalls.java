@@ -4,6 +4,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.tier.rpc.ReceivedCall;
 import java.lang.foreign.MemorySegment;
@@ -23,7 +24,9 @@ final class ReceivedCalls {
     /** The limit of different callers whose names a session may query. */
     private static final int ORIGINS_MAX = 1 << 16;
 
-    private static final String NOT_ACCEPTED = "the application that received the call ended or could not accept it";
+    private static final String CANCELLED = "the application that received the call ended before it answered";
+    private static final String OVERLOADED =
+            "the application that serves the function has too many calls that it has not answered";
     private static final Logger LOG = LoggerFactory.getLogger(ReceivedCalls.class);
 
     private final String session;
@@ -48,7 +51,7 @@ final class ReceivedCalls {
     /** Adds a call; returns its number. Never blocks. If there are too many, the call fails. */
     long add(RpcCall call) {
         if (calls.size() >= CALLS_MAX) {
-            failSoon(call, NOT_ACCEPTED);
+            failSoon(call, RpcStatus.OVERLOADED, OVERLOADED);
             throw new LimitExceededException(
                     "the session has %d calls received and not answered; that is the limit".formatted(CALLS_MAX));
         }
@@ -61,7 +64,7 @@ final class ReceivedCalls {
     RpcOriginIs origin(long requestId, long number) {
         Caller caller = origins.get(number);
         if (caller == null) {
-            throw new RpcFailedException("there is no caller with number %d".formatted(number));
+            throw new RpcFailedException(RpcStatus.REFUSED, "there is no caller with number %d".formatted(number));
         }
         return new RpcOriginIs(requestId, caller.node(), caller.principal());
     }
@@ -125,26 +128,35 @@ final class ReceivedCalls {
     void failSoon(long number) {
         RpcCall call = calls.remove(number);
         if (call != null) {
-            failSoon(call, NOT_ACCEPTED);
+            failSoon(call, RpcStatus.CANCELLED, CANCELLED);
         }
     }
 
     /** Fails a call without blocking. */
-    void failSoon(RpcCall call, String message) {
+    void failSoon(RpcCall call, RpcStatus status, String message) {
         boolean failed = false;
         try {
-            failed = call instanceof ReceivedCall received && received.tryFail(message);
+            failed = call instanceof ReceivedCall received && received.tryFail(status, 0, message);
         } catch (IllegalStateException answered) {
             return;
         }
         if (!failed) {
-            later.accept(() -> fail(call, message));
+            later.accept(() -> failLogged(call, status, message));
         }
     }
 
-    private void fail(RpcCall call, String message) {
-        try {
+    /** Fails a call. May block. */
+    static void fail(RpcCall call, RpcStatus status, String message) {
+        if (call instanceof ReceivedCall received) {
+            received.fail(status, 0, message);
+        } else {
             call.fail(message);
+        }
+    }
+
+    private void failLogged(RpcCall call, RpcStatus status, String message) {
+        try {
+            fail(call, status, message);
         } catch (LiteException | IllegalStateException e) {
             LOG.debug("{}: a call could not be answered", session, e);
         }
@@ -155,7 +167,7 @@ final class ReceivedCalls {
         calls.keySet().forEach(number -> {
             RpcCall call = calls.remove(number);
             if (call != null) {
-                fail(call, NOT_ACCEPTED);
+                failLogged(call, RpcStatus.CANCELLED, CANCELLED);
             }
         });
     }

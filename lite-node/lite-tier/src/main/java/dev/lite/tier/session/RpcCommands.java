@@ -4,7 +4,9 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
@@ -83,7 +85,7 @@ final class RpcCommands {
         void complete(int slot, int status, long result);
 
         /** Completes it with an error. */
-        void fail(int slot, LiteException.Code code, String text);
+        void fail(int slot, LiteException error);
 
         /** Stores the number and the caller of the call that the command received; before the command is completed. */
         void received(int slot, long call, long origin);
@@ -178,9 +180,14 @@ final class RpcCommands {
                         && received.tryAnswer(command.operand0(), call -> call.tryReply(message))
                         && one.receive(server);
             case Op.REPLY -> received.tryAnswer(command.operand0(), call -> call.tryReply(message)) && one.done(0);
-            case Op.FAIL -> received.tryAnswer(command.operand0(), call -> call.tryFail(text(message))) && one.done(0);
+            case Op.FAIL ->
+                received.tryAnswer(command.operand0(), call -> tryFail(call, command, message)) && one.done(0);
             default -> false;
         };
+    }
+
+    private static boolean tryFail(ReceivedCall call, Command command, MemorySegment message) {
+        return call.tryFail(RpcStatus.HANDLER_FAILED, (int) command.operand1(), text(message));
     }
 
     private static String text(MemorySegment message) {
@@ -364,18 +371,22 @@ final class RpcCommands {
         /** Completes the slot with an error; the command has ended. */
         void failed(RuntimeException why) {
             bySlot.set(command.slot(), null);
-            String text = String.valueOf(why.getMessage());
-            LiteException.Code code = LiteException.Code.RPC_FAILED;
+            slots.fail(command.slot(), error(why));
+            running.decrementAndGet();
+        }
+
+        private LiteException error(RuntimeException why) {
             if (why instanceof LiteException refused) {
                 // The end of the session interrupts waiting commands, so that is the cause of their failure.
-                code = ended ? LiteException.Code.SESSION_LOST : refused.code();
-            } else if (!(why instanceof IllegalStateException || why instanceof IllegalArgumentException)
+                return ended ? new SessionLostException(String.valueOf(why.getMessage())) : refused;
+            }
+            if (!(why instanceof IllegalStateException || why instanceof IllegalArgumentException)
                     || why.getCause() instanceof Error) {
                 LOG.error("{}: {} failed", session, Op.nameOf(command.op()), why);
-                text = "%s failed in the node: %s".formatted(Op.nameOf(command.op()), why);
+                return new RpcFailedException(
+                        RpcStatus.UNKNOWN, "%s failed in the node: %s".formatted(Op.nameOf(command.op()), why));
             }
-            slots.fail(command.slot(), code, text);
-            running.decrementAndGet();
+            return new RpcFailedException(RpcStatus.REFUSED, String.valueOf(why.getMessage()));
         }
 
         private final class Call extends PostedCall {
@@ -410,7 +421,7 @@ final class RpcCommands {
             @Override
             protected boolean received(ReceivedCall its) {
                 if (its.requestBytes().length > slots.windowBytes()) {
-                    received.failSoon(its, tooLong(its, slots));
+                    received.failSoon(its, RpcStatus.REFUSED, tooLong(its, slots));
                     return false;
                 }
                 long length;
@@ -455,7 +466,7 @@ final class RpcCommands {
                 yield receive(command, slots);
             }
             case Op.FAIL -> {
-                received.take(command.operand0()).fail(text(message));
+                received.take(command.operand0()).fail((int) command.operand1(), text(message));
                 yield 0;
             }
             default -> throw new IllegalArgumentException("not a command of calls: " + command.op());
@@ -482,7 +493,7 @@ final class RpcCommands {
             RpcCall call = open.server().receive(deadline.remaining());
             while (call.request().byteSize() > slots.windowBytes()) {
                 // Only its caller can shorten it. The application receives the next call.
-                call.fail(tooLong(call, slots));
+                ReceivedCalls.fail(call, RpcStatus.REFUSED, tooLong(call, slots));
                 call = open.server().receive(deadline.remaining());
             }
             return put(command, slots, call);

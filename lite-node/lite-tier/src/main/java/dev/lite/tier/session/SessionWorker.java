@@ -1,9 +1,9 @@
 package dev.lite.tier.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
+import dev.lite.api.LmrFreedException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
@@ -503,7 +503,7 @@ final class SessionWorker {
         }
         TierHandle handle = handles.find(lh);
         if (handle == null) {
-            slots.fail(slot, LiteException.Code.LMR_FREED, HandleTable.staleText(lh));
+            slots.fail(slot, new LmrFreedException(HandleTable.staleText(lh)));
             return;
         }
         long window = base + area.windowOffset(slot);

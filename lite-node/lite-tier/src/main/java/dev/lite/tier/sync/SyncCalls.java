@@ -1,6 +1,7 @@
 package dev.lite.tier.sync;
 
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -274,7 +275,8 @@ final class SyncCalls {
                 return value;
             }
         }
-        throw new RpcFailedException("the answer %d is none of %s".formatted(number, List.of(values)));
+        throw new RpcFailedException(
+                RpcStatus.REFUSED, "the answer %d is none of %s".formatted(number, List.of(values)));
     }
 
     private static void put(ControlMessage to, BarrierStatus status) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import dev.lite.tier.peer.Peer;
@@ -140,7 +141,7 @@ class RpcConnectionsTest {
         server.add(() -> {
             firstAsks.countDown();
             awaitLatch(secondWaits);
-            throw new RpcFailedException("not served yet");
+            throw new RpcFailedException(RpcStatus.NOT_SERVED, "not served yet");
         });
         CompletableFuture<RpcBinding> first =
                 CompletableFuture.supplyAsync(() -> bind(peer, "f"), Thread::startVirtualThread);

@@ -13,6 +13,7 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
@@ -27,6 +28,7 @@ import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -133,6 +135,15 @@ class AttachedRpcTest {
     }
 
     @Test
+    void everyFailureHasItsStatus() {
+        for (Lite at : List.of(caller, server)) {
+            CallFailures failures = new CallFailures(caller, at);
+            failures.check();
+            failures.checkMessages();
+        }
+    }
+
+    @Test
     void manyCallsAtOnceGetTheirOwnReplies() {
         server.rpc().register("echo", 8, RpcCall::request);
         List<CompletableFuture<byte[]>> replies = new ArrayList<>();
@@ -196,7 +207,9 @@ class AttachedRpcTest {
         for (String function : List.of("handled", "received")) {
             for (int i = 0; i < 3; i++) {
                 assertThatThrownBy(() -> caller.rpc().call("n1", function, new byte[window + 1], GENEROUS))
-                        .isInstanceOf(RpcFailedException.class)
+                        .isInstanceOfSatisfying(
+                                RpcFailedException.class,
+                                e -> assertThat(e.status()).isEqualTo(RpcStatus.REFUSED))
                         .hasMessageContaining("the request has 4097 bytes")
                         .hasMessageContaining("at most 4096");
             }
@@ -232,8 +245,14 @@ class AttachedRpcTest {
         RpcCall call = served.receive(GENEROUS);
         CompletableFuture<byte[]> queued = caller.rpc().callAsync("n1", "f", bytes("b"), GENEROUS);
         dying.close();
-        assertThatThrownBy(received::join).cause().isInstanceOf(RpcFailedException.class);
-        assertThatThrownBy(queued::join).cause().isInstanceOf(RpcFailedException.class);
+        assertThatThrownBy(received::join)
+                .cause()
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.CANCELLED));
+        assertThatThrownBy(queued::join)
+                .cause()
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED));
         assertThatThrownBy(() -> call.reply(new byte[1])).isInstanceOf(LiteException.class);
     }
 

@@ -15,6 +15,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
@@ -168,6 +169,18 @@ class ChannelCallsTest {
         server.close();
         serving.forEach(Waits::join);
         Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void everyFailureThroughAChannelHasItsStatus(String node) {
+        CallFailures failures = new CallFailures(caller, attach(node));
+        RpcClient client = failures.serve();
+        Waits.until("there is a channel", () -> {
+            failures.checkHandler(client);
+            return mappedChannels() == 2;
+        });
+        failures.checkHandler(client);
     }
 
     @Test

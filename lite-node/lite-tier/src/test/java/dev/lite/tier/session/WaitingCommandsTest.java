@@ -99,8 +99,11 @@ class WaitingCommandsTest {
         }
 
         @Override
-        public void fail(int slot, Code code, String text) {
-            complete(slot, code.number(), text.length());
+        public void fail(int slot, LiteException error) {
+            complete(
+                    slot,
+                    error.code().number(),
+                    String.valueOf(error.getMessage()).length());
         }
 
         @Override

@@ -4,6 +4,7 @@ import dev.lite.api.Extent;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
@@ -42,6 +43,7 @@ import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.protocol.WireError;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -264,7 +266,8 @@ public final class FakeNode implements AutoCloseable {
             case Nodes m -> SessionCodec.nodesPage(id, List.of(new NodeInfo(NAME, 1, 1, LMR_BYTES, "local")), m.from());
             case RpcOpen m -> new RpcOpened(id, lastNumber.incrementAndGet());
             case ChannelOpen m ->
-                new Failed(id, LiteException.Code.RPC_FAILED.number(), "the fake node has no channels");
+                new Failed(
+                        id, LiteException.Code.RPC_FAILED.number(), RpcStatus.REFUSED, "the fake node has no channels");
             case RpcOrigin m -> new RpcOriginIs(id, "caller-node", "caller");
             case OpenLock m -> new LockOpened(id, lastNumber.incrementAndGet());
             case AcquireLock m -> new Acquired(id, lastNumber.incrementAndGet());
@@ -362,7 +365,7 @@ public final class FakeNode implements AutoCloseable {
         }
 
         void fail(int slot, LiteException.Code code) {
-            byte[] text = "failed by the test".getBytes(StandardCharsets.UTF_8);
+            byte[] text = WireError.bytes(code.exception("failed by the test"), 100);
             RawMemory.copyFrom(MemorySegment.ofArray(text), 0, window(slot), text.length);
             complete(slot, code.number(), text.length);
         }
@@ -372,7 +375,7 @@ public final class FakeNode implements AutoCloseable {
             RawMemory.copyTo(window(command.slot()), MemorySegment.ofArray(text), 0, text.length);
             replies.add("%s %d: %s"
                     .formatted(
-                            command.op() == Op.FAIL ? "fail" : "reply",
+                            command.op() == Op.FAIL ? "fail with %d".formatted(command.operand1()) : "reply",
                             command.operand0(),
                             new String(text, StandardCharsets.UTF_8)));
         }

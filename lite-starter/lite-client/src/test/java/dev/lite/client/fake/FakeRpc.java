@@ -9,12 +9,15 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
+import dev.lite.api.RpcStatus;
+import dev.lite.session.handling.HandlerExecution;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -95,15 +98,11 @@ public final class FakeRpc implements LtRpc {
                 lastNode = node;
                 RpcHandler handler = handlers.get(function);
                 if (handler == null) {
-                    throw new RpcFailedException("nobody serves " + function);
+                    throw new RpcFailedException(RpcStatus.NOT_SERVED, "nobody serves " + function);
                 }
-                try {
-                    return handler.handle(new FakeCall(request)).toArray(ValueLayout.JAVA_BYTE);
-                } catch (LiteException e) {
-                    throw e;
-                } catch (RuntimeException e) {
-                    throw new RpcFailedException(String.valueOf(e.getMessage()), e);
-                }
+                FakeCall call = new FakeCall(request);
+                new HandlerExecution(function, handler, (message, failure) -> {}).execute(call);
+                return call.answer();
             }
 
             @Override
@@ -130,7 +129,22 @@ public final class FakeRpc implements LtRpc {
         throw new UnsupportedOperationException("not used here");
     }
 
-    private record FakeCall(byte[] bytes) implements RpcCall {
+    private static final class FakeCall implements RpcCall {
+        private final byte[] request;
+        private final CompletableFuture<byte[]> answer = new CompletableFuture<>();
+
+        FakeCall(byte[] request) {
+            this.request = request;
+        }
+
+        byte[] answer() {
+            try {
+                return answer.getNow(request);
+            } catch (CompletionException e) {
+                throw e.getCause() instanceof LiteException known ? known : e;
+            }
+        }
+
         @Override
         public String callerNode() {
             return "fake-2";
@@ -143,17 +157,17 @@ public final class FakeRpc implements LtRpc {
 
         @Override
         public MemorySegment request() {
-            return MemorySegment.ofArray(bytes).asReadOnly();
+            return MemorySegment.ofArray(request).asReadOnly();
         }
 
         @Override
         public void reply(MemorySegment reply) {
-            throw new UnsupportedOperationException("the handler returns it");
+            answer.complete(reply.toArray(ValueLayout.JAVA_BYTE));
         }
 
         @Override
-        public void fail(String message) {
-            throw new UnsupportedOperationException("the handler throws it");
+        public void fail(int handlerCode, String message) {
+            answer.completeExceptionally(new RpcFailedException(RpcStatus.HANDLER_FAILED, handlerCode, message, null));
         }
     }
 }

@@ -9,9 +9,9 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
+import dev.lite.session.protocol.WireError;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -274,7 +274,7 @@ public final class ChannelCaller implements AutoCloseable {
         }
         byte[] text = new byte[length];
         RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(text), 0, length);
-        throw LiteException.Code.exception(status, memory.name() + ": " + new String(text, StandardCharsets.UTF_8));
+        throw WireError.exception(status, text, memory.name() + ": ");
     }
 
     private boolean isDropped(int slot) {

@@ -2,12 +2,14 @@ package dev.lite.session.channel;
 
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.WireError;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -19,6 +21,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 public final class ChannelServer implements AutoCloseable {
     private static final int SLOT_BITS = 6;
     private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
+    private static final int ERROR_BYTES_MAX = RpcCall.FAIL_BYTES_MAX + WireError.PREFIX_BYTES;
     /** The slot has no call that is to be answered. */
     private static final long NO_CALL = 0;
     /** A thread takes the slot's request, or answers its call. */
@@ -231,13 +234,13 @@ public final class ChannelServer implements AutoCloseable {
      * Answers a call with an error.
      *
      * @param call see {@link ReceivedRequest#call}
-     * @param message cut to the size of a window
+     * @param message cut to {@link RpcCall#FAIL_BYTES_MAX} bytes, and to the size of a window
      * @throws IllegalStateException when the call was answered already
      * @throws ChannelEndedException when the channel has ended
      */
-    public void fail(long call, LiteException.Code code, String message) {
-        MemorySegment text = MemorySegment.ofArray(message.getBytes(StandardCharsets.UTF_8));
-        answer(call, code.number(), text.asSlice(0, Math.min(text.byteSize(), area.windowBytes())));
+    public void fail(long call, RpcStatus status, int handlerCode, String message) {
+        byte[] error = WireError.bytes(status, handlerCode, message, Math.min(ERROR_BYTES_MAX, area.windowBytes()));
+        answer(call, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(error));
     }
 
     private void answer(long call, int status, MemorySegment reply) {

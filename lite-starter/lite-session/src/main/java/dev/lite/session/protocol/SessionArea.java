@@ -20,7 +20,7 @@ package dev.lite.session.protocol;
  *     +48      timeout    long  nanoseconds that the node may take, from the moment when it fetches the command
  *     +64      state      int   {@link #STATE_IDLE} … ; futex word
  *     +68      status     int   0 or the number of a {@link dev.lite.api.LiteException.Code}
- *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the error text in the window
+ *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the {@link WireError} in the window
  *     +80      call       long  the number of the received call
  *     +88      origin     long  its caller; see {@link SessionMessage.RpcOrigin}
  *   windows, page aligned, {@code windowBytes} each: the data of a slot's command

@@ -8,6 +8,7 @@ import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcStatus;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
@@ -211,7 +212,11 @@ public final class SessionCodec {
             case Done m -> numbered(w, DONE, m.requestId());
             case ExtentsPage m -> encodeExtents(m, w);
             case NodesPage m -> encodeNodes(m, w);
-            case Failed m -> numbered(w, FAILED, m.requestId()).putInt(m.code()).putText(m.message());
+            case Failed m ->
+                numbered(w, FAILED, m.requestId())
+                        .putInt(m.code())
+                        .putInt(m.status().number())
+                        .putText(m.message());
             case RpcOpen m ->
                 numbered(w, RPC_OPEN, m.requestId())
                         .putByte(m.kind().number)
@@ -323,7 +328,7 @@ public final class SessionCodec {
                 case DONE -> new Done(r.getLong());
                 case EXTENTS_PAGE -> decodeExtents(r);
                 case NODES_PAGE -> decodeNodes(r);
-                case FAILED -> new Failed(r.getLong(), r.getInt(), r.getText("the message"));
+                case FAILED -> new Failed(r.getLong(), r.getInt(), RpcStatus.of(r.getInt()), r.getText("the message"));
                 case RPC_OPEN ->
                     new RpcOpen(
                             r.getLong(),

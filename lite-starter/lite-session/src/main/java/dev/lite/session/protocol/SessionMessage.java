@@ -4,6 +4,7 @@ import dev.lite.api.Extent;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcStatus;
 import dev.lite.session.channel.ChannelArea;
 import java.util.List;
 import java.util.Set;
@@ -195,8 +196,9 @@ public sealed interface SessionMessage {
      * The request failed.
      *
      * @param code number of a {@link dev.lite.api.LiteException.Code}
+     * @param status of {@link dev.lite.api.RpcFailedException}; else {@link RpcStatus#UNKNOWN}
      */
-    record Failed(long requestId, int code, String message) implements Reply {}
+    record Failed(long requestId, int code, RpcStatus status, String message) implements Reply {}
 
     /** See {@link dev.lite.api.LtSync#lock}; answered by {@link LockOpened}. */
     record OpenLock(long requestId, long deadlineNs, String name) implements Request {}

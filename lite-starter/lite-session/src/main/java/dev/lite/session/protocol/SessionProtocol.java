@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol. There is no negotiation: both sides must have the same one. */
-    public static final int VERSION = 5;
+    public static final int VERSION = 6;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"
@@ -110,7 +110,7 @@ public final class SessionProtocol {
         public static final int REPLY = 26;
         /** {@link #REPLY} and {@link #RECEIVE} in one. */
         public static final int REPLY_AND_RECEIVE = 27;
-        /** Fails call {@code operand0} with the text in the window's first {@code length} bytes. */
+        /** Fails call {@code operand0} with the handler's code {@code operand1} and the text in the window's first {@code length} bytes. */
         public static final int FAIL = 28;
 
         /** Sets {@code length} bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */

@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
-import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.waiting.Turns;
 import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
@@ -169,10 +169,13 @@ class ChannelTest {
         TestChannel channel = channel(1);
         AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
         Thread call = callIn(false, channel, LONG_NS, thrown);
-        channel.server.fail(channel.receive().call(), LiteException.Code.LMR_NOT_FOUND, "no such order");
+        channel.server.fail(channel.receive().call(), RpcStatus.HANDLER_FAILED, 404, "no such order");
         Waits.join(call);
         assertThat(thrown.get())
-                .isInstanceOf(LmrNotFoundException.class)
+                .isInstanceOfSatisfying(RpcFailedException.class, e -> {
+                    assertThat(e.status()).isEqualTo(RpcStatus.HANDLER_FAILED);
+                    assertThat(e.handlerCode()).isEqualTo(404);
+                })
                 .hasMessage("shop/order at node-2: no such order");
     }
 

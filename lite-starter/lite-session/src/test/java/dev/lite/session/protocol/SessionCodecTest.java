@@ -10,6 +10,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcStatus;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
@@ -113,7 +114,8 @@ class SessionCodecTest {
                 new RpcOriginIs(29, "node", "uid:1"),
                 new ExtentsPage(19, 2, List.of(new Extent("n", 0, 1), new Extent("", 1, 2))),
                 new NodesPage(20, 1, List.of(new NodeInfo("n", 1, 2, 3, "shm"))),
-                new Failed(21, 5, "freed"),
+                new Failed(21, 5, RpcStatus.UNKNOWN, "freed"),
+                new Failed(21, 12, RpcStatus.NOT_SERVED, "nobody serves it"),
                 new OpenLock(22, 23, "größe"),
                 new LockOpened(24, 25),
                 new AcquireLock(26, 27, 28),
@@ -225,9 +227,9 @@ class SessionCodecTest {
                 .isThrownBy(() ->
                         SessionCodec.encode(new Malloc(1, 1, LmrSpec.of(1).withPlacement(Placement.on(many))), message))
                 .withMessageContaining("2000");
-        int length = SessionCodec.encode(new Failed(1, 1, "ü".repeat(5000)), message);
+        int length = SessionCodec.encode(new Failed(1, 1, RpcStatus.REFUSED, "ü".repeat(5000)), message);
         assertThat(SessionCodec.decode(message, length))
-                .isEqualTo(new Failed(1, 1, "ü".repeat(SessionProtocol.TEXT_BYTES_MAX / 2)));
+                .isEqualTo(new Failed(1, 1, RpcStatus.REFUSED, "ü".repeat(SessionProtocol.TEXT_BYTES_MAX / 2)));
     }
 
     @Test

@@ -1,5 +1,6 @@
 package dev.lite.boot.client;
 
+import dev.lite.api.RpcHandlerException;
 import dev.lite.boot.LtRpcHandler;
 import java.util.Collections;
 import java.util.List;
@@ -9,7 +10,7 @@ class ShopHandlers {
     @LtRpcHandler("shop/order")
     Shop.Receipt order(Shop.Order order) {
         if (order.count() < 1) {
-            throw new IllegalArgumentException("count is %d; it must be at least 1".formatted(order.count()));
+            throw new RpcHandlerException(1, "count is %d; it must be at least 1".formatted(order.count()));
         }
         return new Shop.Receipt(order.article(), 250L * order.count());
     }
