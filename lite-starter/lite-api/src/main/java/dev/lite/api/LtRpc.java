@@ -27,6 +27,9 @@ public interface LtRpc {
     /** The longest request and the longest reply, in bytes. */
     int MESSAGE_BYTES_MAX = 64 << 10;
 
+    /** The longest context of a request, in bytes of UTF-8. Request and context have together at most {@link #MESSAGE_BYTES_MAX}. */
+    int CONTEXT_BYTES_MAX = 512;
+
     /** The largest number of calls that one handler may execute at the same time. */
     int CONCURRENCY_MAX = 4096;
 
@@ -146,6 +149,21 @@ public interface LtRpc {
             throw new IllegalArgumentException("the name of a function or port begins with the character U+0000");
         }
         return name;
+    }
+
+    /**
+     * Checks a context.
+     *
+     * @return its UTF-8
+     * @throws LimitExceededException when it is empty or longer than {@value #CONTEXT_BYTES_MAX} bytes of UTF-8
+     */
+    static byte[] checkContext(String context) {
+        byte[] bytes = context.getBytes(StandardCharsets.UTF_8);
+        if (bytes.length == 0 || bytes.length > CONTEXT_BYTES_MAX) {
+            throw new LimitExceededException("the context of a request has %d bytes of UTF-8; it must have 1 to %d"
+                    .formatted(bytes.length, CONTEXT_BYTES_MAX));
+        }
+        return bytes;
     }
 
     /**

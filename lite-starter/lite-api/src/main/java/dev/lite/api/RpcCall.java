@@ -1,6 +1,7 @@
 package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A received call. One thread at a time may use it. Answer it exactly once: with {@link #reply}, {@link #fail} or {@link
@@ -18,6 +19,10 @@ public interface RpcCall {
 
     /** The request; read-only, and valid until the call is answered. */
     MemorySegment request();
+
+    /** The context that the caller sent beside the request; see {@link RpcClient#withContext}. Null if it sent none. */
+    @Nullable
+    String context();
 
     /**
      * {@code LT_replyRPC}: sends the reply, and returns without waiting for the caller to receive it.

@@ -10,6 +10,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -21,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 
 /** {@link LtRpc} of a session: each call is one command on the data path, or goes through a channel. Any thread. */
 final class ClientRpc implements LtRpc {
+    private static final byte[] NO_CONTEXT = {};
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
 
     /** For asynchronous calls that may have to wait, and for what depends on calls. */
@@ -53,12 +55,13 @@ final class ClientRpc implements LtRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
-        return new Bound(node, LtRpc.checkName(function));
+        return new Bound(new Target(RpcKind.CLIENT, node, LtRpc.checkName(function)), NO_CONTEXT);
     }
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
-        long none = call(opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port))), message, EMPTY, deadline);
+        long none = call(
+                opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port))), NO_CONTEXT, message, EMPTY, deadline);
         assert none == 0;
     }
 
@@ -82,13 +85,14 @@ final class ClientRpc implements LtRpc {
         return first == null ? opened : first;
     }
 
-    private long call(CallTarget target, MemorySegment request, MemorySegment reply, Duration deadline) {
+    private long call(
+            CallTarget target, byte[] context, MemorySegment request, MemorySegment reply, Duration deadline) {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
-        ChannelCaller channel = target.channelFor(request.byteSize());
+        ChannelCaller channel = target.channelFor(context.length + request.byteSize());
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
-                long length = channel.call(request, reply, timeoutNs);
+                long length = channel.call(context, request, reply, timeoutNs);
                 commands.session().counts().channelCall(request.byteSize());
                 return length;
             } catch (ChannelEndedException e) {
@@ -98,7 +102,7 @@ final class ClientRpc implements LtRpc {
         }
         int slot = commands.acquire(target.what(), timeoutNs);
         try {
-            long length = run(target, slot, request, Math.min(reply.byteSize(), MESSAGE_BYTES_MAX), timeoutNs);
+            long length = run(target, slot, context, request, Math.min(reply.byteSize(), MESSAGE_BYTES_MAX), timeoutNs);
             RawMemory.copyTo(commands.data().window(slot), reply, 0, length);
             return length;
         } finally {
@@ -106,13 +110,13 @@ final class ClientRpc implements LtRpc {
         }
     }
 
-    private byte[] call(CallTarget target, MemorySegment request, Duration deadline) {
+    private byte[] call(CallTarget target, byte[] context, MemorySegment request, Duration deadline) {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
-        ChannelCaller channel = target.channelFor(request.byteSize());
+        ChannelCaller channel = target.channelFor(context.length + request.byteSize());
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
-                byte[] reply = channel.call(request, timeoutNs);
+                byte[] reply = channel.call(context, request, timeoutNs);
                 commands.session().counts().channelCall(request.byteSize());
                 return reply;
             } catch (ChannelEndedException e) {
@@ -122,7 +126,7 @@ final class ClientRpc implements LtRpc {
         }
         int slot = commands.acquire(target.what(), timeoutNs);
         try {
-            byte[] reply = new byte[(int) run(target, slot, request, MESSAGE_BYTES_MAX, timeoutNs)];
+            byte[] reply = new byte[(int) run(target, slot, context, request, MESSAGE_BYTES_MAX, timeoutNs)];
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(reply), 0, reply.length);
             return reply;
         } finally {
@@ -135,14 +139,15 @@ final class ClientRpc implements LtRpc {
      *
      * @return null if it did not start: it goes through a channel, or no slot is free
      */
-    private @Nullable CompletableFuture<byte[]> tryStart(CallTarget target, byte[] request, Duration deadline) {
-        if (target.channelFor(request.length) != null) {
+    private @Nullable CompletableFuture<byte[]> tryStart(
+            CallTarget target, byte[] context, byte[] request, Duration deadline) {
+        if (target.channelFor((long) context.length + request.length) != null) {
             return null;
         }
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         DataPath data = commands.data();
         try {
-            checkLength("the request", request.length, data.windowBytes());
+            checkRequest(request.length, context, data.windowBytes());
         } catch (LimitExceededException e) {
             return CompletableFuture.failedFuture(e);
         }
@@ -154,12 +159,12 @@ final class ClientRpc implements LtRpc {
         CompletableFuture<byte[]> future = new CompletableFuture<>();
         boolean started = false;
         try {
-            RawMemory.copyFrom(MemorySegment.ofArray(request), 0, data.window(slot), request.length);
-            commands.start(slot, Op.CALL, target.id(), request.length, capacity, timeoutNs, (its, outcome) -> {
+            long length = put(slot, context, MemorySegment.ofArray(request));
+            commands.start(slot, Op.CALL, target.id(), length, capacity, context.length, timeoutNs, (its, outcome) -> {
                 byte[] reply;
                 try {
-                    long length = commands.result(target.what(), its, outcome, timeoutNs);
-                    reply = new byte[(int) Math.clamp(length, 0, capacity)];
+                    long replied = commands.result(target.what(), its, outcome, timeoutNs);
+                    reply = new byte[(int) Math.clamp(replied, 0, capacity)];
                     RawMemory.copyTo(data.window(its), MemorySegment.ofArray(reply), 0, reply.length);
                 } catch (RuntimeException | Error failure) {
                     VIRTUAL.execute(() -> future.completeExceptionally(failure));
@@ -178,20 +183,35 @@ final class ClientRpc implements LtRpc {
         return future;
     }
 
-    private long run(CallTarget target, int slot, MemorySegment request, long capacity, long timeoutNs) {
+    private long run(
+            CallTarget target, int slot, byte[] context, MemorySegment request, long capacity, long timeoutNs) {
         int window = commands.data().windowBytes();
-        checkLength("the request", request.byteSize(), window);
-        RawMemory.copyFrom(request, 0, commands.data().window(slot), request.byteSize());
+        checkRequest(request.byteSize(), context, window);
+        long bytes = put(slot, context, request);
         long length = commands.run(
                 target.what(),
                 slot,
                 Op.CALL,
                 target.id(),
-                request.byteSize(),
+                bytes,
                 Math.min(capacity, window),
-                0,
+                context.length,
                 timeoutNs);
         return Math.clamp(length, 0, Math.min(capacity, window));
+    }
+
+    /** Puts a context and a request into a window; returns the number of bytes. */
+    private long put(int slot, byte[] context, MemorySegment request) {
+        long window = commands.data().window(slot);
+        if (context.length > 0) {
+            RawMemory.copyFrom(MemorySegment.ofArray(context), 0, window, context.length);
+        }
+        RawMemory.copyFrom(request, 0, window + context.length, request.byteSize());
+        return context.length + request.byteSize();
+    }
+
+    private static void checkRequest(long bytes, byte[] context, int windowBytes) {
+        SessionProtocol.checkRequest("the request", bytes, context.length, Math.min(MESSAGE_BYTES_MAX, windowBytes));
     }
 
     /** Checks the length of a message. */
@@ -205,10 +225,13 @@ final class ClientRpc implements LtRpc {
     /** A function at a node. */
     private final class Bound implements RpcClient {
         private final Target target;
+        private final byte[] context;
         private volatile @Nullable CallTarget opened;
 
-        Bound(String node, String function) {
-            target = new Target(RpcKind.CLIENT, node, function);
+        Bound(Target target, byte[] context) {
+            this.target = target;
+            this.context = context;
+            opened = targets.get(target);
         }
 
         @Override
@@ -219,6 +242,11 @@ final class ClientRpc implements LtRpc {
         @Override
         public String function() {
             return target.name();
+        }
+
+        @Override
+        public RpcClient withContext(String other) {
+            return new Bound(target, LtRpc.checkContext(other));
         }
 
         private CallTarget opened() {
@@ -232,19 +260,19 @@ final class ClientRpc implements LtRpc {
 
         @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
-            return ClientRpc.this.call(opened(), request, reply, deadline);
+            return ClientRpc.this.call(opened(), context, request, reply, deadline);
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
-            return ClientRpc.this.call(opened(), MemorySegment.ofArray(request), deadline);
+            return ClientRpc.this.call(opened(), context, MemorySegment.ofArray(request), deadline);
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
             commands.requireOpen();
             CallTarget known = opened;
-            CompletableFuture<byte[]> started = known == null ? null : tryStart(known, request, deadline);
+            CompletableFuture<byte[]> started = known == null ? null : tryStart(known, context, request, deadline);
             if (started != null) {
                 return started;
             }

@@ -20,6 +20,7 @@ import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadFactory;
@@ -112,10 +113,12 @@ final class ClientServer implements RpcServer {
     }
 
     private RpcCall fromNode(int slot, long length) {
-        byte[] request = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
-        RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(request), 0, request.length);
+        byte[] message = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
+        RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(message), 0, message.length);
+        int contextBytes = Math.clamp(commands.data().receivedContext(slot), 0, message.length);
         RpcOriginIs origin = commands.origin(slot);
-        return new Received(commands.data().receivedCall(slot), origin.node(), origin.principal(), request, null);
+        return new Received(
+                commands.data().receivedCall(slot), origin.node(), origin.principal(), message, contextBytes, null);
     }
 
     /** Makes the calls that are received. */
@@ -130,7 +133,8 @@ final class ClientServer implements RpcServer {
             byte[] bytes = new byte[request.length()];
             MemorySegment.copy(request.bytes(), ValueLayout.JAVA_BYTE, 0, bytes, 0, bytes.length);
             ChannelServer channel = request.channel();
-            return new Received(request.call(), channel.node(), channel.principal(), bytes, channel);
+            return new Received(
+                    request.call(), channel.node(), channel.principal(), bytes, request.contextLength(), channel);
         }
     }
 
@@ -254,17 +258,26 @@ final class ClientServer implements RpcServer {
         private final long number;
         private final String node;
         private final String principal;
-        private final byte[] request;
+        private final byte[] message;
+        private final int contextBytes;
         /** The channel through which it came, which takes the answer; or null: the node does. */
         private final @Nullable ChannelServer channel;
 
         private final AtomicBoolean answered = new AtomicBoolean();
 
-        Received(long number, String node, String principal, byte[] request, @Nullable ChannelServer channel) {
+        /** @param message the context and the request */
+        Received(
+                long number,
+                String node,
+                String principal,
+                byte[] message,
+                int contextBytes,
+                @Nullable ChannelServer channel) {
             this.number = number;
             this.node = node;
             this.principal = principal;
-            this.request = request;
+            this.message = message;
+            this.contextBytes = contextBytes;
             this.channel = channel;
         }
 
@@ -284,7 +297,12 @@ final class ClientServer implements RpcServer {
 
         @Override
         public MemorySegment request() {
-            return MemorySegment.ofArray(request).asReadOnly();
+            return MemorySegment.ofArray(message).asSlice(contextBytes).asReadOnly();
+        }
+
+        @Override
+        public @Nullable String context() {
+            return contextBytes == 0 ? null : new String(message, 0, contextBytes, StandardCharsets.UTF_8);
         }
 
         void answer() {

@@ -109,10 +109,11 @@ final class DataPath {
             long offset,
             long length,
             long operand0,
+            long operand1,
             long timeoutNs,
             long deadlineNs,
             WatchedCommands.Ending ending) {
-        fill(slot, op, lh, offset, length, operand0, 0, timeoutNs, SessionArea.STATE_WATCHED);
+        fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs, SessionArea.STATE_WATCHED);
         watched.submit(slot, deadlineNs, ending);
     }
 
@@ -236,6 +237,11 @@ final class DataPath {
     /** The number of its caller. */
     long receivedOrigin(int slot) {
         return RawMemory.getLong(base + SessionArea.slotOffset(slot) + SessionArea.ORIGIN);
+    }
+
+    /** How many of the first bytes of the received call are its context. */
+    int receivedContext(int slot) {
+        return RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.CONTEXT);
     }
 
     /** Throws the node's error if a command that is done has failed. */

@@ -77,9 +77,17 @@ final class RpcCommandPath {
      *
      * @param ending owns the slot; {@link #result} tells how the command ended
      */
-    void start(int slot, int op, long id, long length, long operand0, long timeoutNs, WatchedCommands.Ending ending) {
+    void start(
+            int slot,
+            int op,
+            long id,
+            long length,
+            long operand0,
+            long operand1,
+            long timeoutNs,
+            WatchedCommands.Ending ending) {
         long deadlineNs = System.nanoTime() + timeoutNs + GRACE_NS;
-        data.submitWatched(slot, op, id, 0, length, operand0, timeoutNs, deadlineNs, ending);
+        data.submitWatched(slot, op, id, 0, length, operand0, operand1, timeoutNs, deadlineNs, ending);
     }
 
     /** The result of a command that has ended; throws the node's error. */

@@ -82,6 +82,7 @@ final class Transfer {
                     offset,
                     length,
                     0,
+                    0,
                     nodeTimeoutNs,
                     deadlineNs,
                     (its, outcome) -> ended.accept(end(its, outcome, op, offset, local)));

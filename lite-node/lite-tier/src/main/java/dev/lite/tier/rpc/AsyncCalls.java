@@ -31,15 +31,17 @@ final class AsyncCalls {
     /**
      * Calls without waiting; see {@link dev.lite.api.RpcClient#callAsync}.
      *
-     * @param request is copied before this method returns
+     * @param request begins with the context; is copied before this method returns
+     * @param contextBytes 0: there is no context
      */
-    CompletableFuture<byte[]> call(FunctionClient target, byte[] request, Duration deadline) {
+    CompletableFuture<byte[]> call(FunctionClient target, byte[] request, int contextBytes, Duration deadline) {
         long timeoutNs = FunctionClient.toNanos(deadline);
         Call call = new Call(target, deadline, System.nanoTime() + timeoutNs);
         underWay.add(call);
         boolean posted = false;
         try {
-            posted = caller.tryPost(target, MemorySegment.ofArray(request), LtRpc.MESSAGE_BYTES_MAX, timeoutNs, call);
+            MemorySegment segment = MemorySegment.ofArray(request);
+            posted = caller.tryPost(target, segment, contextBytes, LtRpc.MESSAGE_BYTES_MAX, timeoutNs, call);
         } catch (RuntimeException refused) {
             underWay.remove(call);
             return CompletableFuture.failedFuture(refused);
@@ -51,7 +53,8 @@ final class AsyncCalls {
         underWay.remove(call);
         byte[] copy = request.clone();
         // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
-        return CompletableFuture.supplyAsync(() -> target.call(copy, deadline), AsyncCalls::onThread);
+        return CompletableFuture.supplyAsync(
+                () -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline), AsyncCalls::onThread);
     }
 
     private static void onThread(Runnable task) {

@@ -1,5 +1,7 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LtRpc;
+import dev.lite.api.RpcClient;
 import dev.lite.os.waiting.Durations;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
@@ -86,30 +88,51 @@ final class FunctionClient implements PostedCall.Client {
 
     @Override
     public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
-        session.requireOpen();
-        return engine.caller().call(this, request, reply, deadline);
+        return call(request, 0, reply, deadline);
     }
 
     @Override
     public boolean tryCall(MemorySegment request, int replyCapacity, long timeoutNs, PostedCall call) {
+        return tryCall(request, 0, replyCapacity, timeoutNs, call);
+    }
+
+    /** @param contextBytes how many of the request's first bytes are its context */
+    boolean tryCall(MemorySegment request, int contextBytes, int replyCapacity, long timeoutNs, PostedCall call) {
         session.requireOpen();
-        return engine.caller().tryPost(this, request, replyCapacity, timeoutNs, call);
+        return engine.caller().tryPost(this, request, contextBytes, replyCapacity, timeoutNs, call);
     }
 
     @Override
     public byte[] call(byte[] request, Duration deadline) {
-        return call(MemorySegment.ofArray(request), deadline);
+        return call(request, 0, deadline);
     }
 
-    byte[] call(MemorySegment request, Duration deadline) {
+    /** @param contextBytes how many of the request's first bytes are its context */
+    byte[] call(byte[] request, int contextBytes, Duration deadline) {
         session.requireOpen();
-        return engine.caller().call(this, request, deadline);
+        return engine.caller().call(this, MemorySegment.ofArray(request), contextBytes, deadline);
+    }
+
+    /** @param contextBytes how many of the request's first bytes are its context */
+    long call(MemorySegment request, int contextBytes, MemorySegment reply, Duration deadline) {
+        session.requireOpen();
+        return engine.caller().call(this, request, contextBytes, reply, deadline);
     }
 
     @Override
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+        return callAsync(request, 0, deadline);
+    }
+
+    /** @param contextBytes how many of the request's first bytes are its context */
+    CompletableFuture<byte[]> callAsync(byte[] request, int contextBytes, Duration deadline) {
         session.requireOpen();
-        return engine.asyncCalls().call(this, request, deadline);
+        return engine.asyncCalls().call(this, request, contextBytes, deadline);
+    }
+
+    @Override
+    public RpcClient withContext(String context) {
+        return new ContextClient(this, LtRpc.checkContext(context));
     }
 
     /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}. */

@@ -39,7 +39,7 @@ final class MessagePort implements RpcMessages {
     /** Queues messages until the port or its session is closed. Runs on a virtual thread. */
     void fill() {
         server.forEachCall(call -> {
-            if (put(new Message(call.callerNode(), call.callerPrincipal(), call.requestBytes()))) {
+            if (put(new Message(call.callerNode(), call.callerPrincipal(), call.message()))) {
                 call.reply(NOTHING);
             } else {
                 call.fail(RpcStatus.NOT_SERVED, 0, "the port was closed");

@@ -9,6 +9,7 @@ import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** A call that a server took from its queue. Its request is a copy, so the ring does not wait for the answer. */
@@ -38,7 +39,8 @@ public final class ReceivedCall implements RpcCall {
 
     private final String callerNode;
     private final String callerPrincipal;
-    private final byte[] request;
+    private final byte[] message;
+    private final int contextBytes;
     /** The caller's slot; {@code replyTo} is the reply's offset in its arena. */
     final int slot;
     /** The longest reply for which the slot has room, in bytes; the caller may take a longer one. */
@@ -47,7 +49,7 @@ public final class ReceivedCall implements RpcCall {
     final long replyTo;
     final long callId;
     private final int capacity;
-    /** Where the request lies in its caller's arena, if it is not in {@link #request} yet; else 0. */
+    /** Where the request lies in its caller's arena, if it is not in {@link #message} yet; else 0. */
     final long remoteRequest;
 
     @SuppressWarnings("UnusedVariable") // accessed through the VarHandle
@@ -58,7 +60,8 @@ public final class ReceivedCall implements RpcCall {
             @Nullable RpcRing ring,
             String callerNode,
             String callerPrincipal,
-            byte[] request,
+            byte[] message,
+            int contextBytes,
             int slot,
             int room,
             long replyTo,
@@ -70,7 +73,8 @@ public final class ReceivedCall implements RpcCall {
         this.room = room;
         this.callerNode = callerNode;
         this.callerPrincipal = callerPrincipal;
-        this.request = request;
+        this.message = message;
+        this.contextBytes = contextBytes;
         this.slot = slot;
         this.replyTo = replyTo;
         this.callId = callId;
@@ -90,12 +94,22 @@ public final class ReceivedCall implements RpcCall {
 
     @Override
     public MemorySegment request() {
-        return MemorySegment.ofArray(request).asReadOnly();
+        return MemorySegment.ofArray(message).asSlice(contextBytes).asReadOnly();
     }
 
-    /** The request without a copy; for the tier only. */
-    public byte[] requestBytes() {
-        return request;
+    @Override
+    public @Nullable String context() {
+        return contextBytes == 0 ? null : new String(message, 0, contextBytes, StandardCharsets.UTF_8);
+    }
+
+    /** The context and the request without a copy; for the tier only. */
+    public byte[] message() {
+        return message;
+    }
+
+    /** How many bytes of {@link #message} are the context. */
+    public int contextBytes() {
+        return contextBytes;
     }
 
     /** Whether the call was answered. */

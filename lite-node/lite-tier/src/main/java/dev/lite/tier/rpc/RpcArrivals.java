@@ -68,6 +68,7 @@ final class RpcArrivals {
                 selfName,
                 slot.principal,
                 request,
+                request.length == 0 ? 0 : slot.contextLength,
                 slot.index,
                 slot.capacity,
                 0,
@@ -86,6 +87,7 @@ final class RpcArrivals {
         long callId;
         long replyTo;
         boolean cancelled;
+        int contextBytes;
         synchronized (ring) {
             if (!ring.isAlive()) {
                 return null;
@@ -99,10 +101,12 @@ final class RpcArrivals {
             capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
             int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
             slot = RawMemory.getInt(at + RpcWire.SLOT);
+            contextBytes = (word >>> RpcWire.CONTEXT_SHIFT) & RpcWire.CONTEXT_MASK;
             if (sizeClass >= RpcSlots.SIZES
                     || !RpcSlots.isIndex(slot)
                     || !RpcWire.isMessageLength(length)
                     || !RpcWire.isMessageLength(capacity)
+                    || !RpcWire.isContextLength(contextBytes, length)
                     || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
                     || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
                 log.error(
@@ -133,6 +137,7 @@ final class RpcArrivals {
                 peer.hello().node(),
                 ring.principal,
                 request,
+                contextBytes,
                 slot,
                 room,
                 replyTo,
@@ -147,7 +152,7 @@ final class RpcArrivals {
     @Nullable
     ReceivedCall fetched(ReceivedCall call) {
         RpcRing ring = Objects.requireNonNull(call.ring);
-        if (!fetch(ring, call.remoteRequest, call.requestBytes())) {
+        if (!fetch(ring, call.remoteRequest, call.message())) {
             String message = "the request could not be read at node %s"
                     .formatted(ring.peer.hello().node());
             call.fail(RpcStatus.REFUSED, 0, message);

@@ -1,6 +1,5 @@
 package dev.lite.tier.rpc;
 
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
@@ -11,6 +10,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.WireError;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
@@ -45,12 +45,14 @@ final class RpcCaller {
     /**
      * Calls and waits for the reply.
      *
+     * @param request begins with the context
+     * @param contextBytes 0: there is no context
      * @param reply receives the reply, from its start
      * @return the length of the reply
      */
-    int call(FunctionClient target, MemorySegment request, MemorySegment reply, Duration deadline) {
+    int call(FunctionClient target, MemorySegment request, int contextBytes, MemorySegment reply, Duration deadline) {
         int capacity = (int) Math.min(reply.byteSize(), LtRpc.MESSAGE_BYTES_MAX);
-        RpcSlot slot = callToSlot(target, request, capacity, deadline);
+        RpcSlot slot = callToSlot(target, request, contextBytes, capacity, deadline);
         try {
             int length = checkedLength(target, slot);
             target.replied(slot, length);
@@ -62,8 +64,8 @@ final class RpcCaller {
     }
 
     /** Calls and waits for the reply. */
-    byte[] call(FunctionClient target, MemorySegment request, Duration deadline) {
-        RpcSlot slot = callToSlot(target, request, LtRpc.MESSAGE_BYTES_MAX, deadline);
+    byte[] call(FunctionClient target, MemorySegment request, int contextBytes, Duration deadline) {
+        RpcSlot slot = callToSlot(target, request, contextBytes, LtRpc.MESSAGE_BYTES_MAX, deadline);
         try {
             byte[] reply = new byte[checkedLength(target, slot)];
             target.replied(slot, reply.length);
@@ -105,11 +107,12 @@ final class RpcCaller {
     }
 
     /** Returns the slot with the reply in it. The caller owns the slot. */
-    private RpcSlot callToSlot(FunctionClient target, MemorySegment request, int capacity, Duration deadline) {
+    private RpcSlot callToSlot(
+            FunctionClient target, MemorySegment request, int contextBytes, int capacity, Duration deadline) {
         long length = request.byteSize();
         if (length > LtRpc.MESSAGE_BYTES_MAX) {
-            throw new LimitExceededException(
-                    "%s: the request has %d bytes; the limit is %d".formatted(target, length, LtRpc.MESSAGE_BYTES_MAX));
+            SessionProtocol.checkRequest(
+                    target + ": the request", length - contextBytes, contextBytes, LtRpc.MESSAGE_BYTES_MAX);
         }
         long timeoutNs = FunctionClient.toNanos(deadline);
         long deadlineNs = NOT_STARTED;
@@ -118,7 +121,7 @@ final class RpcCaller {
             RpcFunction function = engine.ownFunction(target.function());
             deadlineNs = started(deadlineNs, timeoutNs);
             RpcSlot slot = engine.ownCalls(function, target.principal()).take((int) length, deadlineNs);
-            prepare(slot, capacity, (int) length);
+            prepare(slot, capacity, (int) length, contextBytes);
             callSelf(target, function, slot, request, deadline, deadlineNs);
             return slot;
         }
@@ -138,7 +141,7 @@ final class RpcCaller {
             deadlineNs = started(deadlineNs, timeoutNs);
             slot = binding.slots.take((int) length, deadlineNs);
         }
-        prepare(slot, capacity, (int) length);
+        prepare(slot, capacity, (int) length, contextBytes);
         callPeer(target, binding, slot, request, deadline, deadlineNs);
         return slot;
     }
@@ -158,12 +161,13 @@ final class RpcCaller {
         return binding.slots.tryTake(length);
     }
 
-    private static void prepare(RpcSlot slot, int capacity, int length) {
+    private static void prepare(RpcSlot slot, int capacity, int length, int contextBytes) {
         slot.callId++;
         slot.longReply = null;
         slot.received = null;
         slot.replyCapacity = capacity;
         slot.requestLength = length;
+        slot.contextLength = contextBytes;
     }
 
     /**
@@ -196,7 +200,13 @@ final class RpcCaller {
      *
      * @return false: nothing has happened
      */
-    boolean tryPost(FunctionClient target, MemorySegment request, int capacity, long timeoutNs, PostedCall call) {
+    boolean tryPost(
+            FunctionClient target,
+            MemorySegment request,
+            int contextBytes,
+            int capacity,
+            long timeoutNs,
+            PostedCall call) {
         int length = (int) request.byteSize();
         int node = target.knownNodeId();
         if (node < 0 || length > LtRpc.MESSAGE_BYTES_MAX) {
@@ -209,7 +219,7 @@ final class RpcCaller {
             if (slot == null) {
                 return false;
             }
-            prepare(slot, room, length);
+            prepare(slot, room, length, contextBytes);
             RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, length);
             slot.principal = target.principal();
             slot.function = target.function();
@@ -227,7 +237,7 @@ final class RpcCaller {
         if (slot == null) {
             return false;
         }
-        prepare(slot, room, length);
+        prepare(slot, room, length, contextBytes);
         return tryPostToPeer(target, binding, slot, request, System.nanoTime() + timeoutNs, call);
     }
 
@@ -427,7 +437,11 @@ final class RpcCaller {
         int sizeClass = slot.sizeClass << RpcWire.SIZE_CLASS_SHIFT;
         RawMemory.putInt(out + RpcWire.LENGTH, slot.requestLength);
         RawMemory.putInt(
-                out + RpcWire.PADDING_AND_FLAGS, paddingUnits | sizeClass | (remote ? RpcWire.FLAG_REMOTE : 0));
+                out + RpcWire.PADDING_AND_FLAGS,
+                paddingUnits
+                        | sizeClass
+                        | slot.contextLength << RpcWire.CONTEXT_SHIFT
+                        | (remote ? RpcWire.FLAG_REMOTE : 0));
         RawMemory.putLong(out + RpcWire.CALL_ID, slot.callId);
         RawMemory.putInt(out + RpcWire.SLOT, slot.index);
         RawMemory.putInt(out + RpcWire.CAPACITY, slot.replyCapacity);

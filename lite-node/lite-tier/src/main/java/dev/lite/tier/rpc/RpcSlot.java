@@ -68,7 +68,8 @@ final class RpcSlot extends PollWaiter {
     long callId; // set by the owner, only while no reply can be in flight
     String principal = ""; // of a call to this node itself
     int replyCapacity; // of the current call, bytes
-    int requestLength; // of the current call, bytes
+    int requestLength; // of the current call with its context, bytes
+    int contextLength; // of the current call, bytes; 0: it has no context
     String function = ""; // of a call to this node itself
     long deadlineNs; // of the current call
     int ring; // of the current call to another node

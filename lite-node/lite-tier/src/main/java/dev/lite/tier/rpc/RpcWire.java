@@ -8,14 +8,14 @@ import dev.lite.tier.peer.ImmediateKind;
  *
  * <pre>
  *   call      ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
- *     +0   length     int   of the request, bytes
+ *     +0   length     int   of the context and the request, bytes
  *     +4   padding    short units that were left empty before the entry, at the end of the ring
- *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}, and the size of the slot
+ *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}, the size of the slot, and the length of the context
  *     +8   call       long  chosen by the caller
  *     +16  slot       int   the caller's
  *     +20  capacity   int   the longest reply that the caller takes, bytes
  *     +24  reply to   long  offset of the reply in the caller's arena
- *     +32  the request, or, with FLAG_REMOTE, a long: its offset in the caller's arena
+ *     +32  the context and the request, or, with FLAG_REMOTE, a long: their offset in the caller's arena
  *   reply     slot (28 bits)
  *     +0   call       long
  *     +8   status     int   0, {@link #REPLY_ELSEWHERE}, or the number of a {@link dev.lite.api.LiteException.Code}
@@ -63,6 +63,11 @@ final class RpcWire {
 
     static final int SIZE_CLASS_MASK = 3;
 
+    /** The length of the context in bytes: ten bits. 0: there is none. */
+    static final int CONTEXT_SHIFT = 20;
+
+    static final int CONTEXT_MASK = 0x3ff;
+
     static final int REPLY_CALL_ID = 0;
     static final int REPLY_STATUS = 8;
     static final int REPLY_LENGTH = 12;
@@ -102,6 +107,11 @@ final class RpcWire {
 
     static int callImmediate(int ring, int place) {
         return ImmediateKind.CALL.with(ring << RING_SHIFT | place / UNIT_BYTES);
+    }
+
+    /** Whether a request can begin with a context of this length. */
+    static boolean isContextLength(int contextBytes, int length) {
+        return contextBytes <= Math.min(LtRpc.CONTEXT_BYTES_MAX, length);
     }
 
     static boolean isMessageLength(long length) {

@@ -70,7 +70,7 @@ public final class SessionRpc implements TierRpc {
         FunctionClient client =
                 new FunctionClient(engine, this, node, RpcNames.ofPort(LtRpc.checkName(port)), principal);
         requireOpen();
-        long none = engine.caller().call(client, message, EMPTY, deadline);
+        long none = engine.caller().call(client, message, 0, EMPTY, deadline);
         assert none == 0;
     }
 

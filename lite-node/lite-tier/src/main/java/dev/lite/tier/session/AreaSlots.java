@@ -47,10 +47,11 @@ final class AreaSlots implements RpcCommands.Slots {
     }
 
     @Override
-    public void received(int slot, long call, long origin) {
+    public void received(int slot, long call, long origin, int contextBytes) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putLong(at + SessionArea.CALL, call);
         RawMemory.putLong(at + SessionArea.ORIGIN, origin);
+        RawMemory.putInt(at + SessionArea.CONTEXT, contextBytes);
     }
 
     @Override

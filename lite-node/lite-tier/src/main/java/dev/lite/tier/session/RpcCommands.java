@@ -3,7 +3,9 @@ package dev.lite.tier.session;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcStatus;
@@ -87,8 +89,8 @@ final class RpcCommands {
         /** Completes it with an error. */
         void fail(int slot, LiteException error);
 
-        /** Stores the number and the caller of the call that the command received; before the command is completed. */
-        void received(int slot, long call, long origin);
+        /** Stores the number, the caller and the length of the context of the call that the command received; before the command is completed. */
+        void received(int slot, long call, long origin, int contextBytes);
 
         /** A command waits without a thread; {@link #endOverdue} must be called about then. */
         void waitsUntil(long deadlineNs);
@@ -96,6 +98,15 @@ final class RpcCommands {
 
     /** A command, copied out of its slot. */
     record Command(int slot, int op, long id, long length, long operand0, long operand1, long timeoutNs) {
+        /** Of a call: how many of its first bytes are its context. */
+        int contextBytes() {
+            if (operand1 < 0 || operand1 > Math.min(length, LtRpc.CONTEXT_BYTES_MAX)) {
+                throw new IllegalArgumentException("a call of %d bytes has a context of %d; the limit is %d of them"
+                        .formatted(length, operand1, LtRpc.CONTEXT_BYTES_MAX));
+            }
+            return (int) operand1;
+        }
+
         boolean isBesideChannels() {
             return operand1 == Op.BESIDE_CHANNELS;
         }
@@ -168,8 +179,8 @@ final class RpcCommands {
         return switch (command.op()) {
             case Op.CALL ->
                 found instanceof OpenedFunctions.OpenClient open
-                        && open.client() instanceof PostedCall.Client client
-                        && one.call(client, message);
+                        && client(open, command, message) instanceof PostedCall.Client client
+                        && one.call(client, message.asSlice(command.contextBytes()));
             case Op.RECEIVE ->
                 found instanceof OpenedFunctions.OpenServer open
                         && open.server() instanceof PostedReceive.Server server
@@ -184,6 +195,12 @@ final class RpcCommands {
                 received.tryAnswer(command.operand0(), call -> tryFail(call, command, message)) && one.done(0);
             default -> false;
         };
+    }
+
+    /** The client of a call, which sends the call's context. */
+    private static RpcClient client(OpenedFunctions.OpenClient open, Command command, MemorySegment message) {
+        int contextBytes = command.contextBytes();
+        return contextBytes == 0 ? open.client() : open.client().withContext(text(message.asSlice(0, contextBytes)));
     }
 
     private static boolean tryFail(ReceivedCall call, Command command, MemorySegment message) {
@@ -420,7 +437,7 @@ final class RpcCommands {
         private final class Receive extends PostedReceive {
             @Override
             protected boolean received(ReceivedCall its) {
-                if (its.requestBytes().length > slots.windowBytes()) {
+                if (its.message().length > slots.windowBytes()) {
                     received.failSoon(its, RpcStatus.REFUSED, tooLong(its, slots));
                     return false;
                 }
@@ -446,9 +463,20 @@ final class RpcCommands {
         }
     }
 
+    private static long messageBytes(RpcCall call) {
+        return call instanceof ReceivedCall its
+                ? its.message().length
+                : call.request().byteSize();
+    }
+
     private static String tooLong(RpcCall call, Slots slots) {
-        return "the request has %d bytes; the session of the application that serves it takes at most %d"
-                .formatted(call.request().byteSize(), slots.windowBytes());
+        return "the request has %d bytes%s; the session of the application that serves it takes at most %d"
+                .formatted(
+                        call.request().byteSize(),
+                        call instanceof ReceivedCall its && its.contextBytes() > 0
+                                ? " and a context of %d".formatted(its.contextBytes())
+                                : "",
+                        slots.windowBytes());
     }
 
     private long execute(Command command, Slots slots) {
@@ -477,7 +505,8 @@ final class RpcCommands {
         OpenedFunctions.Opened found = opened.find(command.id());
         if (found instanceof OpenedFunctions.OpenClient open) {
             long capacity = Math.clamp(command.operand0(), 0, window.byteSize());
-            return open.client().call(request, window.asSlice(0, capacity), deadline(command));
+            return client(open, command, request)
+                    .call(request.asSlice(command.contextBytes()), window.asSlice(0, capacity), deadline(command));
         }
         if (found instanceof OpenedFunctions.OpenSender open) {
             tier.rpc().send(open.node(), open.port(), request, deadline(command));
@@ -491,7 +520,7 @@ final class RpcCommands {
         if (found instanceof OpenedFunctions.OpenServer open) {
             Deadline deadline = Deadline.in(deadline(command));
             RpcCall call = open.server().receive(deadline.remaining());
-            while (call.request().byteSize() > slots.windowBytes()) {
+            while (messageBytes(call) > slots.windowBytes()) {
                 // Only its caller can shorten it. The application receives the next call.
                 ReceivedCalls.fail(call, RpcStatus.REFUSED, tooLong(call, slots));
                 call = open.server().receive(deadline.remaining());
@@ -501,7 +530,7 @@ final class RpcCommands {
         if (found instanceof OpenedFunctions.OpenPort open) {
             RpcMessages.Message message = open.messages().receive(deadline(command));
             long origin = received.originOf(message.senderNode(), message.senderPrincipal());
-            return put(command, slots, 0, origin, MemorySegment.ofArray(message.data()));
+            return put(command, slots, 0, origin, MemorySegment.ofArray(message.data()), 0);
         }
         throw notOpen(command, "function or port to receive from");
     }
@@ -512,7 +541,9 @@ final class RpcCommands {
         boolean kept = false;
         try {
             long origin = received.originOf(call.callerNode(), call.callerPrincipal());
-            long length = put(command, slots, number, origin, call.request());
+            long length = call instanceof ReceivedCall its
+                    ? put(command, slots, number, origin, MemorySegment.ofArray(its.message()), its.contextBytes())
+                    : put(command, slots, number, origin, call.request(), 0);
             kept = true;
             return length;
         } finally {
@@ -522,13 +553,14 @@ final class RpcCommands {
         }
     }
 
-    private long put(Command command, Slots slots, long number, long origin, MemorySegment message) {
+    private static long put(
+            Command command, Slots slots, long number, long origin, MemorySegment message, int contextBytes) {
         if (message.byteSize() > slots.windowBytes()) {
             throw new LimitExceededException("the request has %d bytes; the session's windows have %d"
                     .formatted(message.byteSize(), slots.windowBytes()));
         }
         RawMemory.copyFrom(message, 0, slots.window(command.slot()), message.byteSize());
-        slots.received(command.slot(), number, origin);
+        slots.received(command.slot(), number, origin, contextBytes);
         return message.byteSize();
     }
 

@@ -19,6 +19,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
@@ -219,6 +220,13 @@ abstract class RpcContract {
                     .isEqualTo("n0 other");
         }
         server.close();
+    }
+
+    @Test
+    void aContextReachesTheServerBesideItsRequest() {
+        for (Lite at : List.of(caller, remote)) {
+            new CallContexts(caller, at).check();
+        }
     }
 
     @Test

@@ -28,6 +28,7 @@ import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
 import java.lang.foreign.MemorySegment;
@@ -140,6 +141,13 @@ class AttachedRpcTest {
             CallFailures failures = new CallFailures(caller, at);
             failures.check();
             failures.checkMessages();
+        }
+    }
+
+    @Test
+    void aContextReachesTheServerBesideItsRequest() {
+        for (Lite at : List.of(caller, server)) {
+            new CallContexts(caller, at).check();
         }
     }
 
@@ -288,6 +296,7 @@ class AttachedRpcTest {
                         random.nextInt(raw.area().windowBytes() + 1));
                 long at = raw.base() + SessionArea.slotOffset(0);
                 RawMemory.putLong(at + SessionArea.OPERAND0, random.nextLong());
+                RawMemory.putLong(at + SessionArea.OPERAND1, random.nextBoolean() ? 0 : random.nextLong(-1, 1000));
                 RawMemory.putLong(at + SessionArea.TIMEOUT_NS, random.nextInt(1_000_000));
                 raw.submit(1);
                 Waits.until(

@@ -15,6 +15,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
@@ -169,6 +170,19 @@ class ChannelCallsTest {
         server.close();
         serving.forEach(Waits::join);
         Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void aContextGoesThroughAChannelToo(String node) {
+        CallContexts contexts = new CallContexts(caller, attach(node));
+        RpcClient client = contexts.serve();
+        Waits.until("there is a channel", () -> {
+            contexts.check(client);
+            return mappedChannels() == 2;
+        });
+        contexts.check(client);
+        assertThat(mappedChannels()).isEqualTo(2);
     }
 
     @ParameterizedTest

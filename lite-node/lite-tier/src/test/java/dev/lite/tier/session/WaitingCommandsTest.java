@@ -107,7 +107,7 @@ class WaitingCommandsTest {
         }
 
         @Override
-        public void received(int slot, long call, long origin) {
+        public void received(int slot, long call, long origin, int contextBytes) {
             calls.put(slot, call);
         }
 

@@ -57,7 +57,10 @@ final class ReattachingRpc implements LtRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
-        return new ReattachingClient(node, LtRpc.checkName(function));
+        LtRpc.checkName(function);
+        PerSession<RpcClient> client =
+                new PerSession<>(keeper, session -> session.rpc().bind(node, function));
+        return new ReattachingClient(node, function, client, null);
     }
 
     @Override
@@ -78,15 +81,18 @@ final class ReattachingRpc implements LtRpc {
         return keeper.open().rpc().messages(port);
     }
 
-    private final class ReattachingClient implements RpcClient {
+    private static final class ReattachingClient implements RpcClient {
         private final String node;
         private final String function;
         private final PerSession<RpcClient> client;
+        private final @Nullable String context;
 
-        ReattachingClient(String node, String function) {
+        /** @param context of its requests, or null */
+        ReattachingClient(String node, String function, PerSession<RpcClient> client, @Nullable String context) {
             this.node = node;
             this.function = function;
-            this.client = new PerSession<>(keeper, session -> session.rpc().bind(node, function));
+            this.client = client;
+            this.context = context;
         }
 
         @Override
@@ -100,25 +106,35 @@ final class ReattachingRpc implements LtRpc {
         }
 
         @Override
+        public RpcClient withContext(String other) {
+            LtRpc.checkContext(other);
+            return new ReattachingClient(node, function, client, other);
+        }
+
+        private RpcClient in(RpcClient session) {
+            return context == null ? session : session.withContext(context);
+        }
+
+        @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
             RpcClient open = client.ifOpen();
             if (open != null) {
-                return open.call(request, reply, deadline); // allocates nothing, unlike a Deadline
+                return in(open).call(request, reply, deadline); // allocates nothing, unlike a Deadline
             }
             Deadline until = Deadline.in(deadline);
-            return client.get(until).call(request, reply, SessionKeeper.remaining(until));
+            return in(client.get(until)).call(request, reply, SessionKeeper.remaining(until));
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
             Deadline until = Deadline.in(deadline);
-            return client.get(until).call(request, SessionKeeper.remaining(until));
+            return in(client.get(until)).call(request, SessionKeeper.remaining(until));
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
             Deadline until = Deadline.in(deadline);
-            return client.get(until).callAsync(request, SessionKeeper.remaining(until));
+            return in(client.get(until)).callAsync(request, SessionKeeper.remaining(until));
         }
     }
 

@@ -76,42 +76,58 @@ public final class FakeRpc implements LtRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
-        return new RpcClient() {
-            @Override
-            public String node() {
-                return node;
-            }
+        return new FakeClient(node, function, null);
+    }
 
-            @Override
-            public String function() {
-                return function;
-            }
+    private final class FakeClient implements RpcClient {
+        private final String node;
+        private final String function;
+        private final @Nullable String context;
 
-            @Override
-            public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
-                throw new UnsupportedOperationException("not used here");
-            }
+        FakeClient(String node, String function, @Nullable String context) {
+            this.node = node;
+            this.function = function;
+            this.context = context;
+        }
 
-            @Override
-            public byte[] call(byte[] request, Duration deadline) {
-                lastDeadline = deadline;
-                lastNode = node;
-                RpcHandler handler = handlers.get(function);
-                if (handler == null) {
-                    throw new RpcFailedException(RpcStatus.NOT_SERVED, "nobody serves " + function);
-                }
-                FakeCall call = new FakeCall(request);
-                new HandlerExecution(function, handler, (message, failure) -> {}).execute(call);
-                return call.answer();
-            }
+        @Override
+        public String node() {
+            return node;
+        }
 
-            @Override
-            public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-                return CompletableFuture.supplyAsync(
-                        () -> call(request, deadline),
-                        work -> Thread.ofVirtual().start(work));
+        @Override
+        public String function() {
+            return function;
+        }
+
+        @Override
+        public RpcClient withContext(String other) {
+            return new FakeClient(node, function, other);
+        }
+
+        @Override
+        public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+            throw new UnsupportedOperationException("not used here");
+        }
+
+        @Override
+        public byte[] call(byte[] request, Duration deadline) {
+            lastDeadline = deadline;
+            lastNode = node;
+            RpcHandler handler = handlers.get(function);
+            if (handler == null) {
+                throw new RpcFailedException(RpcStatus.NOT_SERVED, "nobody serves " + function);
             }
-        };
+            FakeCall call = new FakeCall(request, context);
+            new HandlerExecution(function, handler, (message, failure) -> {}).execute(call);
+            return call.answer();
+        }
+
+        @Override
+        public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+            return CompletableFuture.supplyAsync(
+                    () -> call(request, deadline), work -> Thread.ofVirtual().start(work));
+        }
     }
 
     @Override
@@ -131,10 +147,12 @@ public final class FakeRpc implements LtRpc {
 
     private static final class FakeCall implements RpcCall {
         private final byte[] request;
+        private final @Nullable String context;
         private final CompletableFuture<byte[]> answer = new CompletableFuture<>();
 
-        FakeCall(byte[] request) {
+        FakeCall(byte[] request, @Nullable String context) {
             this.request = request;
+            this.context = context;
         }
 
         byte[] answer() {
@@ -158,6 +176,11 @@ public final class FakeRpc implements LtRpc {
         @Override
         public MemorySegment request() {
             return MemorySegment.ofArray(request).asReadOnly();
+        }
+
+        @Override
+        public @Nullable String context() {
+            return context;
         }
 
         @Override

@@ -11,12 +11,12 @@ import dev.lite.os.SharedMemory;
  *     128      submitted  long  bit s: slot s has a request that no server thread has taken
  *     192      ended      int   not 0: one of the ends has ended the channel
  *   4096     slots, 128 bytes each
- *     +0       request    int   its length in bytes; the caller writes it
+ *     +0       request    int   its length in bytes, with its context (20 bits), and that of the context; the caller writes it
  *     +4       capacity   int   the longest reply that the caller takes, in bytes; the caller writes it
  *     +64      word       int   {@link SlotWord}; futex word
  *     +68      status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}; the server writes it
  *     +72      reply      int   its length in bytes, or that of the {@link dev.lite.session.protocol.WireError}; the server writes it
- *   windows, page aligned, {@code windowBytes} each: the request of a slot, and then its reply
+ *   windows, page aligned, {@code windowBytes} each: the context and the request of a slot, and then its reply
  * </pre>
  *
  * @param slots the number of calls that can be under way, 1 to {@value #SLOTS_MAX}
@@ -37,6 +37,10 @@ public record ChannelArea(int slots, int windowBytes) {
     static final long ENDED = 192;
 
     static final long REQUEST_LENGTH = 0;
+    /** In the word of the request's length: the length of the context lies above this bit. */
+    static final int CONTEXT_SHIFT = 20;
+
+    static final int LENGTH_MASK = (1 << CONTEXT_SHIFT) - 1;
     static final long CAPACITY = 4;
     static final long WORD = 64;
     static final long STATUS = 68;

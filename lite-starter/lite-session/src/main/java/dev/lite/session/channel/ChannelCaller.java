@@ -3,12 +3,14 @@ package dev.lite.session.channel;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.WireError;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
@@ -19,6 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * succeeds allocates nothing.
  */
 public final class ChannelCaller implements AutoCloseable {
+    private static final byte[] NO_CONTEXT = {};
     private static final long TIMEOUT_NS_MAX = Long.MAX_VALUE / 2;
 
     private final ChannelMemory memory;
@@ -69,10 +72,19 @@ public final class ChannelCaller implements AutoCloseable {
      * @throws LiteException the function's error
      */
     public int call(MemorySegment request, MemorySegment reply, long timeoutNs) {
+        return call(NO_CONTEXT, request, reply, timeoutNs);
+    }
+
+    /**
+     * {@link #call(MemorySegment, MemorySegment, long)} with a context.
+     *
+     * @param context at most {@link LtRpc#CONTEXT_BYTES_MAX} bytes; with the request at most a window
+     */
+    public int call(byte[] context, MemorySegment request, MemorySegment reply, long timeoutNs) {
         enter();
         try {
             int capacity = (int) Math.min(reply.byteSize(), area.windowBytes());
-            int slot = run(request, capacity, timeoutNs);
+            int slot = run(context, request, capacity, timeoutNs);
             try {
                 int length = replyLength(slot, capacity);
                 RawMemory.copyTo(memory.window(slot), reply, 0, length);
@@ -91,9 +103,14 @@ public final class ChannelCaller implements AutoCloseable {
      * @return the reply, in an array of its own
      */
     public byte[] call(MemorySegment request, long timeoutNs) {
+        return call(NO_CONTEXT, request, timeoutNs);
+    }
+
+    /** {@link #call(MemorySegment, long)} with a context. */
+    public byte[] call(byte[] context, MemorySegment request, long timeoutNs) {
         enter();
         try {
-            int slot = run(request, area.windowBytes(), timeoutNs);
+            int slot = run(context, request, area.windowBytes(), timeoutNs);
             try {
                 byte[] reply = new byte[replyLength(slot, area.windowBytes())];
                 RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(reply), 0, reply.length);
@@ -113,11 +130,11 @@ public final class ChannelCaller implements AutoCloseable {
     }
 
     /** Executes a call; returns its slot with the reply, which the thread must give back. */
-    private int run(MemorySegment request, int capacity, long timeoutNs) {
-        long length = request.byteSize();
+    private int run(byte[] context, MemorySegment request, int capacity, long timeoutNs) {
+        long length = context.length + request.byteSize();
         if (length > area.windowBytes()) {
-            throw new LimitExceededException("%s: the request has %d bytes; the limit is %d"
-                    .formatted(memory.name(), length, area.windowBytes()));
+            SessionProtocol.checkRequest(
+                    memory.name() + ": the request", request.byteSize(), context.length, area.windowBytes());
         }
         if (timeoutNs < 0) {
             throw new IllegalArgumentException(
@@ -126,7 +143,7 @@ public final class ChannelCaller implements AutoCloseable {
         long deadlineNs = System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX);
         turns.begin(deadlineNs);
         int slot = takeSlot(deadlineNs, timeoutNs);
-        int generation = submit(slot, request, (int) length, capacity);
+        int generation = submit(slot, context, request, capacity);
         if (!await(slot, generation, deadlineNs)) {
             stopWaiting(slot, generation, timeoutNs);
         }
@@ -146,16 +163,21 @@ public final class ChannelCaller implements AutoCloseable {
                         .formatted(memory.name(), Durations.text(timeoutNs), area.slots(), slots.quarantined()));
     }
 
-    private int submit(int slot, MemorySegment request, int length, int capacity) {
+    private int submit(int slot, byte[] context, MemorySegment request, int capacity) {
+        int length = context.length + (int) request.byteSize();
         try {
-            RawMemory.copyFrom(request, 0, memory.window(slot), length);
+            if (context.length > 0) {
+                RawMemory.copyFrom(MemorySegment.ofArray(context), 0, memory.window(slot), context.length);
+            }
+            RawMemory.copyFrom(request, 0, memory.window(slot) + context.length, length - context.length);
         } catch (RuntimeException e) { // a closed segment, or one of another thread
             slots.giveBack(slot);
             throw e;
         }
         int generation = SlotWord.next(generations[slot]);
         generations[slot] = generation;
-        RawMemory.putInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH, length);
+        RawMemory.putInt(
+                memory.slot(slot) + ChannelArea.REQUEST_LENGTH, length | context.length << ChannelArea.CONTEXT_SHIFT);
         RawMemory.putInt(memory.slot(slot) + ChannelArea.CAPACITY, capacity);
         RawMemory.putIntRelease(memory.word(slot), SlotWord.of(generation, SlotWord.PENDING));
         boolean unused = bell.submit(slot);

@@ -2,6 +2,7 @@ package dev.lite.session.channel;
 
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
+import dev.lite.api.LtRpc;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.Futex;
@@ -169,15 +170,17 @@ public final class ChannelServer implements AutoCloseable {
                 throw broken("a slot with a call that is not answered was submitted again", slot, "free");
             }
             if (markTaken(slot)) {
-                int length = RawMemory.getInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH);
-                if (length < 0 || length > area.windowBytes()) {
-                    throw broken("the length of the request in slot " + slot, length, "0 to " + area.windowBytes());
+                int word = RawMemory.getInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH);
+                int length = word & ChannelArea.LENGTH_MASK;
+                int contextLength = word >>> ChannelArea.CONTEXT_SHIFT;
+                if (length > area.windowBytes() || contextLength > Math.min(LtRpc.CONTEXT_BYTES_MAX, length)) {
+                    throw broken("the length of the request in slot " + slot, word, "0 to " + area.windowBytes());
                 }
                 capacities[slot] =
                         Math.clamp(RawMemory.getInt(memory.slot(slot) + ChannelArea.CAPACITY), 0, area.windowBytes());
                 RawMemory.copyTo(memory.window(slot), into.room, 0, length);
                 long call = lastCall.incrementAndGet() << SLOT_BITS | slot;
-                into.set(this, call, length);
+                into.set(this, call, length, contextLength);
                 calls.set(slot, call);
                 return true;
             }

@@ -14,6 +14,7 @@ public final class ReceivedRequest {
     final FutexWords words = new FutexWords();
 
     private int length;
+    private int contextLength;
     private long call;
     private @Nullable ChannelServer channel;
 
@@ -22,10 +23,11 @@ public final class ReceivedRequest {
         room = MemorySegment.ofArray(new byte[area.windowBytes()]);
     }
 
-    void set(ChannelServer channel, long call, int length) {
+    void set(ChannelServer channel, long call, int length, int contextLength) {
         this.channel = channel;
         this.call = call;
         this.length = length;
+        this.contextLength = contextLength;
     }
 
     /** The channel through which the request came; it takes the reply. */
@@ -36,12 +38,17 @@ public final class ReceivedRequest {
         return channel;
     }
 
-    /** The length of the request in bytes. */
+    /** The length of the context and the request in bytes. */
     public int length() {
         return length;
     }
 
-    /** The memory of the request: its first {@link #length} bytes. The next receive overwrites it. */
+    /** The length of the context in bytes; 0 if there is none. */
+    public int contextLength() {
+        return contextLength;
+    }
+
+    /** The memory of the context and the request: the first {@link #length} bytes. The next receive overwrites it. */
     public MemorySegment bytes() {
         return room;
     }

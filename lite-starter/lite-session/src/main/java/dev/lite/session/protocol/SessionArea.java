@@ -23,6 +23,7 @@ package dev.lite.session.protocol;
  *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the {@link WireError} in the window
  *     +80      call       long  the number of the received call
  *     +88      origin     long  its caller; see {@link SessionMessage.RpcOrigin}
+ *     +96      context    int   how many of the window's first bytes are its context; 0: it has none
  *   windows, page aligned, {@code windowBytes} each: the data of a slot's command
  * </pre>
  *
@@ -109,6 +110,9 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Offset of the received call's caller in a slot. */
     public static final long ORIGIN = 88;
+
+    /** Offset of the length of the received call's context in a slot. */
+    public static final long CONTEXT = 96;
 
     /** State of a slot that was never used. */
     public static final int STATE_IDLE = 0;

@@ -1,5 +1,6 @@
 package dev.lite.session.protocol;
 
+import dev.lite.api.LimitExceededException;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharsetEncoder;
@@ -55,6 +56,24 @@ public final class SessionProtocol {
     }
 
     /**
+     * Checks the length of a request.
+     *
+     * @param what the request, for the message
+     * @param contextBytes the length of its context; 0 if it has none
+     * @throws LimitExceededException when it is longer than {@code bytesMax} with its context
+     */
+    public static void checkRequest(String what, long bytes, int contextBytes, long bytesMax) {
+        if (bytes + contextBytes > bytesMax) {
+            throw new LimitExceededException("%s has %d bytes%s; the limit is %d"
+                    .formatted(
+                            what,
+                            bytes,
+                            contextBytes == 0 ? "" : " and a context of %d".formatted(contextBytes),
+                            bytesMax));
+        }
+    }
+
+    /**
      * The default number of polls before either side blocks. Spinning pays only while the other side runs on another processor; on a
      * machine with few processors a spinning thread takes time from the thread it waits for.
      */
@@ -89,14 +108,14 @@ public final class SessionProtocol {
         public static final int LOCK_HELD = 18;
 
         /**
-         * Calls the function, or sends to the port, with the number in {@code lh}. The request is the window's first {@code length}
-         * bytes, {@code operand0} the longest reply in bytes, within the slot's time-out. The reply is in the window
+         * Calls the function, or sends to the port, with the number in {@code lh}. The window's first {@code length} bytes are the
+         * context, of {@code operand1} bytes, and the request. {@code operand0} is the longest reply in bytes, within the slot's time-out. The reply is in the window
          * afterwards, and the result is its length.
          */
         public static final int CALL = 24;
         /**
          * Waits for the slot's time-out for a call of the function, or a message at the port, with the number in {@code lh}. It
-         * is in the window afterwards, and the result is its length; the slot has the call's number and caller.
+         * is in the window afterwards, and the result is its length; the slot has the call's number and caller, and how many of the first bytes are the context.
          *
          * <p>{@code operand1} says whether the thread also waits for {@linkplain dev.lite.session.channel channels}: {@link
          * #BESIDE_CHANNELS} or 0. If that is not so, because the function got its first channel or has lost its last one, the node ends

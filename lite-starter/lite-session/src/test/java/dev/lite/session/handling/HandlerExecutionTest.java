@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class HandlerExecutionTest {
@@ -34,6 +35,11 @@ class HandlerExecutionTest {
         @Override
         public MemorySegment request() {
             return MemorySegment.ofArray(new byte[] {'x'});
+        }
+
+        @Override
+        public @Nullable String context() {
+            return null;
         }
 
         @Override
