@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import dev.lite.api.LtRpc;
+import io.micrometer.observation.ObservationRegistry;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -15,14 +16,18 @@ import tools.jackson.databind.json.JsonMapper;
 /** Handler methods and typed calls, based on {@link LtRpc}. */
 @AutoConfiguration(
         after = LiteClientAutoConfiguration.class,
-        afterName = "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration")
+        afterName = {
+            "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration",
+            "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration"
+        })
 @ConditionalOnBean(LtRpc.class)
 @EnableConfigurationProperties(LiteClientProperties.class)
 public final class LiteRpcAutoConfiguration {
 
     @Bean
-    static RpcHandlerRegistrar ltRpcHandlerRegistrar(ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies) {
-        return new RpcHandlerRegistrar(rpc, bodies);
+    static RpcHandlerRegistrar ltRpcHandlerRegistrar(
+            ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies, ObjectProvider<CallObserver> observers) {
+        return new RpcHandlerRegistrar(rpc, bodies, observers);
     }
 
     @Bean
@@ -34,8 +39,22 @@ public final class LiteRpcAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     @ConditionalOnSingleCandidate(LtRpc.class)
-    LtRpcTemplate ltRpcTemplate(LtRpc rpc, RpcBodies bodies, LiteClientProperties properties) {
-        return new LtRpcTemplate(rpc, bodies, properties.deadline());
+    LtRpcTemplate ltRpcTemplate(
+            LtRpc rpc, RpcBodies bodies, LiteClientProperties properties, ObjectProvider<CallObserver> observers) {
+        return new LtRpcTemplate(rpc, bodies, properties.deadline(), observers.getIfAvailable(() -> CallObserver.NONE));
+    }
+
+    /** Observations if Micrometer is on the class path and the application has a registry for them. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(ObservationRegistry.class)
+    @ConditionalOnBean(ObservationRegistry.class)
+    static class ObservationConfiguration {
+
+        @Bean
+        @ConditionalOnMissingBean(CallObserver.class)
+        ObservedCalls ltRpcObservedCalls(ObservationRegistry registry) {
+            return new ObservedCalls(registry);
+        }
     }
 
     /** JSON if Jackson is on the class path: with the application's mapper, or a default one. */

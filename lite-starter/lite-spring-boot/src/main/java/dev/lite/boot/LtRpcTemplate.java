@@ -26,11 +26,13 @@ public final class LtRpcTemplate {
     private final LtRpc rpc;
     private final RpcBodies bodies;
     private final Duration deadline;
+    private final CallObserver observer;
 
-    LtRpcTemplate(LtRpc rpc, RpcBodies bodies, Duration deadline) {
+    LtRpcTemplate(LtRpc rpc, RpcBodies bodies, Duration deadline, CallObserver observer) {
         this.rpc = rpc;
         this.bodies = bodies;
         this.deadline = deadline;
+        this.observer = observer;
     }
 
     /**
@@ -65,7 +67,7 @@ public final class LtRpcTemplate {
             @Nullable Object request,
             ParameterizedTypeReference<R> replyType,
             Duration callDeadline) {
-        return decode(rpc.call(node, function, bodies.encode(request), callDeadline), replyType);
+        return decode(observer.call(rpc.bind(node, function), bodies.encode(request), callDeadline), replyType);
     }
 
     /** Starts a {@link #call(String, String, Object, Class)} and returns. */
@@ -93,7 +95,7 @@ public final class LtRpcTemplate {
             @Nullable Object request,
             ParameterizedTypeReference<R> replyType,
             Duration callDeadline) {
-        return rpc.callAsync(node, function, bodies.encode(request), callDeadline)
+        return observer.callAsync(rpc.bind(node, function), bodies.encode(request), callDeadline)
                 .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
     }
 

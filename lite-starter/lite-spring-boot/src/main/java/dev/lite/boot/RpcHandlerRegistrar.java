@@ -22,6 +22,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     private final ObjectProvider<LtRpc> rpc;
     private final ObjectProvider<RpcBodies> bodies;
+    private final ObjectProvider<CallObserver> observers;
 
     @GuardedBy("this")
     private final List<Found> found = new ArrayList<>();
@@ -34,9 +35,11 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     private record Found(Object bean, Method method, LtRpcHandler annotation) {}
 
-    RpcHandlerRegistrar(ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies) {
+    RpcHandlerRegistrar(
+            ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies, ObjectProvider<CallObserver> observers) {
         this.rpc = rpc;
         this.bodies = bodies;
+        this.observers = observers;
     }
 
     @Override
@@ -59,10 +62,13 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
         }
         LtRpc served = rpc.getObject();
         RpcBodies converters = bodies.getObject();
+        CallObserver observer = observers.getIfAvailable(() -> CallObserver.NONE);
         try {
             for (Found one : found) {
                 RpcHandlerMethod handler = new RpcHandlerMethod(one.bean(), one.method(), one.annotation(), converters);
-                servers.add(served.register(handler.function(), handler.concurrency(), handler));
+                String function = handler.function();
+                servers.add(served.register(
+                        function, handler.concurrency(), call -> observer.handle(function, call, handler)));
             }
         } catch (RuntimeException e) {
             stop();

@@ -11,6 +11,11 @@ final class RpcNames {
         return PORT_PREFIX + port;
     }
 
+    /** The name that the application gave to the function or port. */
+    static String ofUser(String name) {
+        return isPort(name) ? name.substring(PORT_PREFIX.length()) : name;
+    }
+
     static boolean isPort(String name) {
         return name.startsWith(PORT_PREFIX);
     }

@@ -86,8 +86,8 @@ public final class SessionRpc implements TierRpc {
     public List<String> served(boolean ports) {
         return servers.stream()
                 .map(FunctionServer::function)
-                .filter(name -> name.startsWith(PORT_PREFIX) == ports)
-                .map(name -> ports ? name.substring(PORT_PREFIX.length()) : name)
+                .filter(name -> RpcNames.isPort(name) == ports)
+                .map(RpcNames::ofUser)
                 .toList();
     }
 

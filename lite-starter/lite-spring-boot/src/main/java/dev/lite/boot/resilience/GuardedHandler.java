@@ -1,13 +1,16 @@
 package dev.lite.boot.resilience;
 
 import dev.lite.api.RpcCall;
-import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
+import dev.lite.api.RpcHandlerException;
 import io.github.resilience4j.bulkhead.Bulkhead;
 import java.lang.foreign.MemorySegment;
 
 /** A handler that executes no more calls at the same time than its bulkhead permits. Any thread. */
 final class GuardedHandler implements RpcHandler {
+
+    /** The handler's code of a refused call, as in HTTP. */
+    static final int FULL = 503;
 
     private final String function;
     private final RpcHandler handler;
@@ -22,8 +25,13 @@ final class GuardedHandler implements RpcHandler {
     @Override
     public MemorySegment handle(RpcCall call) {
         if (!bulkhead.tryAcquirePermission()) {
-            throw new RpcFailedException("the bulkhead \"%s\" permits %d calls of \"%s\" at the same time"
-                    .formatted(bulkhead.getName(), bulkhead.getBulkheadConfig().getMaxConcurrentCalls(), function));
+            throw new RpcHandlerException(
+                    FULL,
+                    "the bulkhead \"%s\" permits %d calls of \"%s\" at the same time"
+                            .formatted(
+                                    bulkhead.getName(),
+                                    bulkhead.getBulkheadConfig().getMaxConcurrentCalls(),
+                                    function));
         }
         try {
             return handler.handle(call);

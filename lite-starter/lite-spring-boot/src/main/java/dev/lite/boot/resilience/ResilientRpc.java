@@ -90,6 +90,11 @@ final class ResilientRpc implements LtRpc {
         }
 
         @Override
+        public RpcClient withContext(String context) {
+            return new Client(client.withContext(context), circuitBreaker);
+        }
+
+        @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
             return permitted(circuitBreaker, () -> client.call(request, reply, deadline));
         }
