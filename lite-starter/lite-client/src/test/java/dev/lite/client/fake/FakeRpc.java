@@ -3,6 +3,7 @@ package dev.lite.client.fake;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
@@ -27,6 +28,9 @@ public final class FakeRpc implements LtRpc {
 
     public final Map<String, RpcHandler> handlers = new ConcurrentHashMap<>();
     public final Map<String, Integer> concurrencies = new ConcurrentHashMap<>();
+
+    /** Whether no other node can be reached. */
+    public volatile boolean unreachable;
 
     /** How many of the next registrations fail. */
     public final AtomicInteger refusals = new AtomicInteger();
@@ -114,6 +118,9 @@ public final class FakeRpc implements LtRpc {
         public byte[] call(byte[] request, Duration deadline) {
             lastDeadline = deadline;
             lastNode = node;
+            if (unreachable) {
+                throw new NodeUnreachableException("no connection to " + node);
+            }
             RpcHandler handler = handlers.get(function);
             if (handler == null) {
                 throw new RpcFailedException(RpcStatus.NOT_SERVED, "nobody serves " + function);

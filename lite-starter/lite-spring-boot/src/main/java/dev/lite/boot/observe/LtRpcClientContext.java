@@ -1,5 +1,6 @@
 package dev.lite.boot.observe;
 
+import io.micrometer.observation.transport.Kind;
 import io.micrometer.observation.transport.SenderContext;
 import java.util.Map;
 import java.util.Objects;
@@ -14,7 +15,7 @@ public final class LtRpcClientContext extends SenderContext<Map<String, String>>
 
     /** For a call of this function at this node. */
     public LtRpcClientContext(String node, String function) {
-        super((carrier, key, value) -> Objects.requireNonNull(carrier).put(key, value));
+        super((carrier, key, value) -> Objects.requireNonNull(carrier).put(key, value), Kind.CLIENT);
         this.node = node;
         this.function = function;
         setCarrier(new TreeMap<>());

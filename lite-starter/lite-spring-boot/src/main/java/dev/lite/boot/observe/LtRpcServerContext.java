@@ -1,6 +1,7 @@
 package dev.lite.boot.observe;
 
 import dev.lite.api.RpcCall;
+import io.micrometer.observation.transport.Kind;
 import io.micrometer.observation.transport.ReceiverContext;
 import java.util.Map;
 import java.util.Objects;
@@ -13,7 +14,7 @@ public final class LtRpcServerContext extends ReceiverContext<Map<String, String
 
     /** For a received call. */
     public LtRpcServerContext(String function, RpcCall call) {
-        super((carrier, key) -> Objects.requireNonNull(carrier).get(key));
+        super((carrier, key) -> Objects.requireNonNull(carrier).get(key), Kind.SERVER);
         this.function = function;
         this.callerNode = call.callerNode();
         setCarrier(ContextText.decode(call.context()));

@@ -39,7 +39,6 @@ class LiteResilienceTests {
     private final FakeLite lite = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x")).knowing("a", 7);
     private final CircuitBreakerRegistry circuitBreakers = CircuitBreakerRegistry.ofDefaults();
     private final RetryRegistry retries = RetryRegistry.ofDefaults();
-    private volatile boolean reachable;
 
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(
@@ -49,13 +48,9 @@ class LiteResilienceTests {
             .withBean(RetryRegistry.class, () -> retries)
             .withPropertyValues("lite.client.resilience.retry.wait-duration=1ms");
 
-    private void serveIfReachable() {
-        var unused = lite.rpc().register("f", 1, call -> {
-            if (!reachable) {
-                throw new NodeUnreachableException("no connection to node-2");
-            }
-            return EMPTY;
-        });
+    private void serve(boolean reachable) {
+        lite.rpc().unreachable = !reachable;
+        var unused = lite.rpc().register("f", 1, call -> EMPTY);
     }
 
     private static void call(LtRpc rpc) {
@@ -72,7 +67,7 @@ class LiteResilienceTests {
 
     @Test
     void callsToAnUnreachableNodeFailAtOnceUntilOneSucceedsAgain() {
-        serveIfReachable();
+        serve(false);
         runner.withPropertyValues(
                         "lite.client.resilience.circuit-breaker.wait-duration-in-open-state=200ms",
                         "lite.client.resilience.circuit-breaker.permitted-calls-in-half-open-state=1")
@@ -83,9 +78,9 @@ class LiteResilienceTests {
                             .isInstanceOf(NodeUnreachableException.class)
                             .hasMessage("the circuit breaker \"lite-node-2\" is OPEN: 100 % of the last calls did not"
                                     + " reach the node");
-                    assertThatThrownBy(() -> rpc.call("node-3", "g", new byte[0], DEADLINE))
-                            .isInstanceOf(RpcFailedException.class);
-                    reachable = true;
+                    assertThatThrownBy(() -> rpc.call("node-3", "f", new byte[0], DEADLINE))
+                            .hasMessage("no connection to node-3");
+                    lite.rpc().unreachable = false;
                     Waits.until("a call is permitted again", () -> {
                         try {
                             call(rpc);
@@ -101,7 +96,7 @@ class LiteResilienceTests {
 
     @Test
     void asynchronousCallsCountToo() {
-        serveIfReachable();
+        serve(false);
         runner.run(context -> {
             LtRpc rpc = context.getBean(LtRpc.class);
             for (int index = 0; index < 5; index++) {
@@ -130,7 +125,7 @@ class LiteResilienceTests {
 
     @Test
     void theLossOfTheOwnNodeOpensNoCircuitBreakerOfAnother() {
-        serveIfReachable();
+        serve(false);
         lite.lose();
         runner.run(context -> assertUnreachable(context.getBean(LtRpc.class), 30));
     }
@@ -170,8 +165,7 @@ class LiteResilienceTests {
 
     @Test
     void theRateLimiterLimitsTheCallsOfTheApplication() {
-        reachable = true;
-        serveIfReachable();
+        serve(true);
         runner.withPropertyValues(
                         "lite.client.resilience.rate-limiter.enabled=true",
                         "lite.client.resilience.rate-limiter.limit-for-period=2",
