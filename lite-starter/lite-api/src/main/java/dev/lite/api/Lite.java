@@ -105,6 +105,8 @@ public interface Lite extends AutoCloseable {
      * @param deadline how long an operation may wait unless the call names its own deadline; positive
      * @param reattach whether the session attaches again after its node was lost
      * @param lazy whether it attaches at its first use; only with {@code reattach}
+     * @param alternatives sockets of other nodes of this host, in order of preference, which are tried after {@code socket}
+     * @param waitersMax how many operations may wait at the same time for a node that is away; at least 1
      */
     record AttachOptions(
             Path socket,
@@ -112,17 +114,27 @@ public interface Lite extends AutoCloseable {
             @Nullable String token,
             Duration deadline,
             boolean reattach,
-            boolean lazy) {
+            boolean lazy,
+            List<Path> alternatives,
+            int waitersMax) {
         /** The deadline of {@link #to}. */
         public static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
+        /** The {@link #waitersMax} of {@link #to}. */
+        public static final int WAITERS_MAX_DEFAULT = 64;
 
         /**
          * Checks the values.
          *
-         * @throws IllegalArgumentException when the name is blank, the deadline is not positive, or the session would be lazy
-         *     without re-attachment
+         * @throws IllegalArgumentException when the name is blank, the deadline is not positive, no operation may wait, or the
+         *     session would be lazy without re-attachment
          */
         public AttachOptions {
+            alternatives = List.copyOf(alternatives);
+            if (waitersMax < 1) {
+                throw new IllegalArgumentException(
+                        "the number of operations that may wait for the node is %d; it must be at least 1"
+                                .formatted(waitersMax));
+            }
             if (application.isBlank()) {
                 throw new IllegalArgumentException("the application's name is blank");
             }
@@ -136,17 +148,18 @@ public interface Lite extends AutoCloseable {
 
         /** No token, a deadline of 10 s, no re-attachment. */
         public static AttachOptions to(Path socket, String application) {
-            return new AttachOptions(socket, application, null, DEADLINE_DEFAULT, false, false);
+            return new AttachOptions(
+                    socket, application, null, DEADLINE_DEFAULT, false, false, List.of(), WAITERS_MAX_DEFAULT);
         }
 
         /** With this token; null for none. */
         public AttachOptions withToken(@Nullable String newToken) {
-            return new AttachOptions(socket, application, newToken, deadline, reattach, lazy);
+            return new AttachOptions(socket, application, newToken, deadline, reattach, lazy, alternatives, waitersMax);
         }
 
         /** With this deadline. */
         public AttachOptions withDeadline(Duration newDeadline) {
-            return new AttachOptions(socket, application, token, newDeadline, reattach, lazy);
+            return new AttachOptions(socket, application, token, newDeadline, reattach, lazy, alternatives, waitersMax);
         }
 
         /**
@@ -165,7 +178,8 @@ public interface Lite extends AutoCloseable {
          * </ul>
          */
         public AttachOptions withReattach(boolean newReattach) {
-            return new AttachOptions(socket, application, token, deadline, newReattach, lazy && newReattach);
+            return new AttachOptions(
+                    socket, application, token, deadline, newReattach, lazy && newReattach, alternatives, waitersMax);
         }
 
         /**
@@ -173,13 +187,44 @@ public interface Lite extends AutoCloseable {
          * node attaches, as after a loss. Handlers are served as soon as the node is there. Until then {@link Lite#isOpen} is false.
          */
         public AttachOptions withLazy(boolean newLazy) {
-            return new AttachOptions(socket, application, token, deadline, reattach || newLazy, newLazy);
+            return new AttachOptions(
+                    socket, application, token, deadline, reattach || newLazy, newLazy, alternatives, waitersMax);
+        }
+
+        /** With another socket, and no alternatives. */
+        public AttachOptions withSocket(Path newSocket) {
+            return new AttachOptions(newSocket, application, token, deadline, reattach, lazy, List.of(), waitersMax);
+        }
+
+        /**
+         * With the sockets of other nodes of this host. The session attaches to the first node that accepts it, {@link #socket} first, and
+         * stays there until that node is lost. After a move to another node, operations that were under way are repeated as after a
+         * restart, except for writes and memset: those throw {@link SessionLostException}, because the lost node may still execute them.
+         */
+        public AttachOptions withAlternatives(List<Path> newAlternatives) {
+            return new AttachOptions(socket, application, token, deadline, reattach, lazy, newAlternatives, waitersMax);
+        }
+
+        /**
+         * With another bound for operations that wait for the node while it is away. Further ones throw {@link NodeUnreachableException}
+         * at once, so that a lost node does not block every thread of the application.
+         */
+        public AttachOptions withWaitersMax(int newWaitersMax) {
+            return new AttachOptions(socket, application, token, deadline, reattach, lazy, alternatives, newWaitersMax);
         }
 
         @Override
         public String toString() {
-            return "AttachOptions[socket=%s, application=%s, token=%s, deadline=%s, reattach=%s, lazy=%s]"
-                    .formatted(socket, application, token == null ? "none" : "given", deadline, reattach, lazy);
+            return "AttachOptions[socket=%s, application=%s, token=%s, deadline=%s, reattach=%s, lazy=%s, alternatives=%s, waitersMax=%d]"
+                    .formatted(
+                            socket,
+                            application,
+                            token == null ? "none" : "given",
+                            deadline,
+                            reattach,
+                            lazy,
+                            alternatives,
+                            waitersMax);
         }
     }
 

@@ -45,6 +45,8 @@ public final class LiteClientAutoConfiguration {
             Environment environment) {
         AttachOptions options = AttachOptions.to(
                         details.getSocket(), application(properties.application(), environment))
+                .withAlternatives(details.getAlternativeSockets())
+                .withWaitersMax(properties.waitersMax())
                 .withToken(details.getToken())
                 .withDeadline(properties.deadline())
                 .withReattach(true)

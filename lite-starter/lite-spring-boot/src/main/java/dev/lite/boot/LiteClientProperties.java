@@ -2,6 +2,7 @@ package dev.lite.boot;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -11,6 +12,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *
  * @param enabled Whether to attach to this host's node and create the beans Lite, LtMemory, LtRpc and LtSync.
  * @param socket Unix socket of this host's node; a path of at most 106 bytes.
+ * @param alternativeSockets Sockets of other nodes of this host, in order of preference. They are tried when the node at the first one
+ *     does not accept the application. Default: none.
+ * @param waitersMax How many operations may wait at the same time for a node that is away; further ones fail at once.
  * @param application Name of the application in the node's logs and dashboard; it grants no rights. Default: the value of
  *     spring.application.name.
  * @param token Secret that identifies the application where several share a user id. Not needed unless the node is configured so.
@@ -22,6 +26,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 public record LiteClientProperties(
         @DefaultValue("true") boolean enabled,
         @DefaultValue("/run/lite/node.sock") Path socket,
+        @DefaultValue List<Path> alternativeSockets,
+        @DefaultValue("64") int waitersMax,
         @Nullable String application,
         @Nullable String token,
         @DefaultValue("10s") Duration deadline,
@@ -30,6 +36,10 @@ public record LiteClientProperties(
 
     /** Checks the values. */
     public LiteClientProperties {
+        if (waitersMax < 1) {
+            throw new IllegalArgumentException(
+                    "lite.client.waiters-max is %d; it must be at least 1".formatted(waitersMax));
+        }
         if (startDeadline.isNegative()) {
             throw new IllegalArgumentException(
                     "lite.client.start-deadline is %s; it must be 0 (no wait) or more".formatted(startDeadline));
@@ -38,10 +48,12 @@ public record LiteClientProperties(
 
     @Override
     public String toString() {
-        return "LiteClientProperties[enabled=%s, socket=%s, application=%s, token=%s, deadline=%s, lazyAttach=%s, startDeadline=%s]"
+        return "LiteClientProperties[enabled=%s, socket=%s, alternativeSockets=%s, waitersMax=%d, application=%s, token=%s, deadline=%s, lazyAttach=%s, startDeadline=%s]"
                 .formatted(
                         enabled,
                         socket,
+                        alternativeSockets,
+                        waitersMax,
                         application,
                         token == null ? "none" : "given",
                         deadline,

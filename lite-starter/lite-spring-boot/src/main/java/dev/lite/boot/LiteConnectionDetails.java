@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.service.connection.ConnectionDetails;
 
@@ -12,6 +13,11 @@ public interface LiteConnectionDetails extends ConnectionDetails {
 
     /** The node's Unix socket. */
     Path getSocket();
+
+    /** The sockets of other nodes of this host, in order of preference. */
+    default List<Path> getAlternativeSockets() {
+        return List.of();
+    }
 
     /** The secret that identifies the application where several share a user id, or null. */
     default @Nullable String getToken() {

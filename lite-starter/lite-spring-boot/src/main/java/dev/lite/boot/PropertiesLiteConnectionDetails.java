@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The connection details that {@code lite.client.*} names. */
@@ -15,6 +16,11 @@ final class PropertiesLiteConnectionDetails implements LiteConnectionDetails {
     @Override
     public Path getSocket() {
         return properties.socket();
+    }
+
+    @Override
+    public List<Path> getAlternativeSockets() {
+        return properties.alternativeSockets();
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.client.fake.FakeLite;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
@@ -50,6 +51,8 @@ class LiteClientAutoConfigurationTests {
                         "lite.client.token=s3cret",
                         "lite.client.deadline=3s",
                         "lite.client.lazy-attach=true",
+                        "lite.client.alternative-sockets=/tmp/y/n.sock,/tmp/z/n.sock",
+                        "lite.client.waiters-max=9",
                         "lite.client.start-deadline=1m")
                 .run(context -> {
                     LiteClientProperties properties = context.getBean(LiteClientProperties.class);
@@ -57,12 +60,17 @@ class LiteClientAutoConfigurationTests {
                             .isEqualTo(new LiteClientProperties(
                                     true,
                                     Path.of("/tmp/x/n.sock"),
+                                    List.of(Path.of("/tmp/y/n.sock"), Path.of("/tmp/z/n.sock")),
+                                    9,
                                     "billing",
                                     "s3cret",
                                     Duration.ofSeconds(3),
                                     true,
                                     Duration.ofMinutes(1)));
                     assertThat(properties.toString()).doesNotContain("s3cret");
+                    AttachOptions options = attachOptions(context.getBean(Lite.class));
+                    assertThat(options.alternatives()).isEqualTo(properties.alternativeSockets());
+                    assertThat(options.waitersMax()).isEqualTo(9);
                 });
     }
 

@@ -19,9 +19,11 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.FabricProvider;
@@ -80,6 +82,16 @@ class RealTierSessionTest {
     }
 
     private Lite attach(String name, InMemoryDirectory view, FabricProvider fabric) {
+        LiteNode node = startNode(name, view, fabric);
+        SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve(name + ".sock")), node);
+        opened.push(server::close);
+        server.start();
+        Lite lite = Lite.attach(AttachOptions.to(server.socket(), "app-at-" + name));
+        opened.push(lite::close);
+        return lite;
+    }
+
+    private LiteNode startNode(String name, InMemoryDirectory view, FabricProvider fabric) {
         opened.push(view::close);
         LiteNode node = LiteNode.start(
                 LiteNodeConfig.builder("session-test", name, 64L << 20, directory.resolve(name))
@@ -88,12 +100,7 @@ class RealTierSessionTest {
                 view,
                 List.of(fabric));
         opened.push(node::close);
-        SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve(name + ".sock")), node);
-        opened.push(server::close);
-        server.start();
-        Lite lite = Lite.attach(AttachOptions.to(server.socket(), "app-at-" + name));
-        opened.push(lite::close);
-        return lite;
+        return node;
     }
 
     @AfterEach
@@ -159,16 +166,46 @@ class RealTierSessionTest {
     }
 
     @Test
+    void anApplicationMovesToAnotherNodeOfItsHostWhenItsOwnIsLost() {
+        SessionServer spare = new SessionServer(
+                SessionServerConfig.of(directory.resolve("spare.sock")),
+                startNode("spare", store.open(), new ShmFabricProvider()));
+        opened.push(spare::close);
+        spare.start();
+        AttachOptions options = AttachOptions.to(directory.resolve("missing.sock"), "moving")
+                .withAlternatives(List.of(spare.socket(), directory.resolve("node-1.sock")));
+        try (Lite once = Lite.attach(options);
+                Lite moving = Lite.attach(options.withReattach(true))) {
+            assertThat(once.nodeName()).isEqualTo("spare");
+            assertThat(moving.nodeName()).isEqualTo("spare");
+            RpcServer server = moving.rpc().register("moving/echo", 1, RpcCall::request);
+            spare.close();
+            try (LmrHandle handle = first.memory().malloc(LmrSpec.of(64).withName("moving"))) {
+                handle.write(0, new byte[] {7});
+                byte[] read = new byte[1];
+                moving.memory().map("moving", Permission.READ).read(0, read);
+                assertThat(read).containsExactly(7);
+            }
+            assertThat(moving.nodeName()).isEqualTo("node-1");
+            Waits.until("the function is served at the other node", () -> {
+                try {
+                    return second.rpc().call("node-1", "moving/echo", new byte[] {1}, Waits.seconds(20)).length == 1;
+                } catch (RpcFailedException notYet) {
+                    return false;
+                }
+            });
+            server.close();
+        }
+        assertThatThrownBy(() -> Lite.attach(AttachOptions.to(directory.resolve("missing.sock"), "x")
+                        .withAlternatives(List.of(directory.resolve("gone.sock")))))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("missing.sock")
+                .hasMessageContaining("gone.sock");
+    }
+
+    @Test
     void theStatisticsTellWhatASessionDidAndHolds() {
-        InMemoryDirectory view = store.open();
-        opened.push(view::close);
-        LiteNode node = LiteNode.start(
-                LiteNodeConfig.builder("session-test", "counted", 64L << 20, directory.resolve("counted"))
-                        .arena(arenas, false)
-                        .build(),
-                view,
-                List.of(new ShmFabricProvider()));
-        opened.push(node::close);
+        LiteNode node = startNode("counted", store.open(), new ShmFabricProvider());
         SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve("counted.sock")), node);
         opened.push(server::close);
         server.start();

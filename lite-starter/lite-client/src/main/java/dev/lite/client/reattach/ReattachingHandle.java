@@ -64,7 +64,7 @@ final class ReattachingHandle implements LmrHandle {
             return current;
         }
         keeper.requireNoLostLocks(current.session());
-        return mapAgain(current, deadline);
+        return keeper.waiting(() -> mapAgain(current, deadline));
     }
 
     private Bound<LmrHandle> mapAgain(Bound<LmrHandle> lost, Deadline deadline) {
@@ -77,7 +77,7 @@ final class ReattachingHandle implements LmrHandle {
             if (unmapped) {
                 throw new LmrFreedException("%s: this handle was unmapped".formatted(describe()));
             }
-            Lite session = keeper.open(deadline);
+            Lite session = keeper.openCounted(deadline);
             LmrHandle handle = mapAt(session, deadline);
             if (handle.id() != id) {
                 handle.unmap();
@@ -133,6 +133,29 @@ final class ReattachingHandle implements LmrHandle {
         });
     }
 
+    /**
+     * Repeats an operation that changes memory, at the same node only. Another node could execute later changes before the lost node
+     * executes this one: a node that is lost to its application may still have it under way.
+     */
+    private void repeatHere(SessionLostException first, Lite lost, Consumer<LmrHandle> operation) {
+        SessionLostException failure = first;
+        Deadline deadline = keeper.deadline();
+        while (true) {
+            keeper.pauseBeforeRetry(failure, deadline);
+            Bound<LmrHandle> current = current(deadline);
+            if (!current.session().nodeName().equals(lost.nodeName())) {
+                throw first;
+            }
+            try {
+                operation.accept(current.value());
+                return;
+            } catch (SessionLostException again) {
+                keeper.requireNoLostLocks(current.session());
+                failure = again;
+            }
+        }
+    }
+
     /** For operations that must not be repeated. */
     private LmrHandle current() {
         return current(keeper.deadline()).value();
@@ -171,12 +194,12 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void write(long offset, MemorySegment source) {
-        Bound<LmrHandle> current = mapped;
+        Bound<LmrHandle> current = keeper.mayMove() ? current(keeper.deadline()) : mapped;
         try {
             current.value().write(offset, source);
         } catch (SessionLostException lost) {
             keeper.requireNoLostLocks(current.session());
-            repeat(handle -> handle.write(offset, source));
+            repeatHere(lost, current.session(), handle -> handle.write(offset, source));
         }
     }
 
@@ -193,12 +216,12 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void write(List<LmrSlice> slices) {
-        Bound<LmrHandle> current = mapped;
+        Bound<LmrHandle> current = keeper.mayMove() ? current(keeper.deadline()) : mapped;
         try {
             current.value().write(slices);
         } catch (SessionLostException lost) {
             keeper.requireNoLostLocks(current.session());
-            repeat(handle -> handle.write(slices));
+            repeatHere(lost, current.session(), handle -> handle.write(slices));
         }
     }
 
@@ -214,7 +237,13 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void memset(long offset, long length, byte value) {
-        repeat(handle -> handle.memset(offset, length, value));
+        Bound<LmrHandle> current = keeper.mayMove() ? current(keeper.deadline()) : mapped;
+        try {
+            current.value().memset(offset, length, value);
+        } catch (SessionLostException lost) {
+            keeper.requireNoLostLocks(current.session());
+            repeatHere(lost, current.session(), handle -> handle.memset(offset, length, value));
+        }
     }
 
     @Override

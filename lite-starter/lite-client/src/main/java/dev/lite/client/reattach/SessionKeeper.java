@@ -18,6 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -61,6 +62,12 @@ final class SessionKeeper implements AutoCloseable {
 
     /** Written under {@link #attaching}; null until the first attachment of a lazy session. */
     private volatile @Nullable Lite session;
+
+    /** Whether the last attempt to attach failed. Written under {@link #attaching}. */
+    private volatile boolean away;
+
+    /** Operations that attach, or wait for another one that does; bounded while the node is away. */
+    private final AtomicInteger waiters = new AtomicInteger();
 
     private volatile LiteStatistics.@Nullable Sampler sampler;
 
@@ -140,6 +147,11 @@ final class SessionKeeper implements AutoCloseable {
         return attached == session && isOpen();
     }
 
+    /** Whether the next session may be at another node. */
+    boolean mayMove() {
+        return !options.alternatives().isEmpty();
+    }
+
     boolean isOpen() {
         Lite last = session;
         return !isClosed() && last != null && last.isOpen();
@@ -185,6 +197,35 @@ final class SessionKeeper implements AutoCloseable {
         if (current != null && current.isOpen() && !isClosed()) {
             return current;
         }
+        return waiting(() -> attach(lockDeadline, retryDeadline));
+    }
+
+    /**
+     * Executes what may wait for the node, if not too many operations wait for it while it is away.
+     *
+     * @throws NodeUnreachableException when too many wait
+     */
+    <T> T waiting(Supplier<T> operation) {
+        if (waiters.incrementAndGet() > options.waitersMax() && away) {
+            waiters.decrementAndGet();
+            throw new NodeUnreachableException(
+                    "the node at %s is away, and %d operations wait for it already; no more may wait"
+                            .formatted(options.socket(), options.waitersMax()));
+        }
+        try {
+            return operation.get();
+        } finally {
+            waiters.decrementAndGet();
+        }
+    }
+
+    /** {@link #open(Deadline)} for an operation that is counted by {@link #waiting} already. */
+    Lite openCounted(Deadline deadline) {
+        Lite current = session;
+        return current != null && current.isOpen() && !isClosed() ? current : attach(deadline, deadline);
+    }
+
+    private Lite attach(Deadline lockDeadline, Deadline retryDeadline) {
         lock(attaching, lockDeadline, () -> "attaching to %s by another thread".formatted(options.socket()));
         try {
             long pauseNs = RETRY_NS_MIN;
@@ -204,6 +245,17 @@ final class SessionKeeper implements AutoCloseable {
         }
     }
 
+    private Lite attachOnce() {
+        boolean done = false;
+        try {
+            Lite attached = attach.apply(options);
+            done = true;
+            return attached;
+        } finally {
+            away = !done;
+        }
+    }
+
     private Lite attachIfLost() {
         if (isClosed()) {
             throw new SessionLostException("the session with %s was closed".formatted(options.socket()));
@@ -215,7 +267,7 @@ final class SessionKeeper implements AutoCloseable {
         if (last != null) {
             last.close();
         }
-        Lite attached = attach.apply(options);
+        Lite attached = attachOnce();
         session = attached;
         sample(attached); // after the store: setSampler stores first, then finds the session
         LOG.info(

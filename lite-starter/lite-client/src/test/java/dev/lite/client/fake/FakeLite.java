@@ -41,6 +41,8 @@ public final class FakeLite implements Lite {
     private final LtMemory memory = newMemory();
     private volatile boolean open = true;
 
+    public volatile String nodeName = "fake-1";
+
     /** What {@link #statistics} returns. */
     public volatile LiteStatistics statistics = LiteStatistics.NONE;
 
@@ -182,7 +184,7 @@ public final class FakeLite implements Lite {
 
     @Override
     public String nodeName() {
-        return "fake-1";
+        return nodeName;
     }
 
     @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
@@ -20,6 +21,7 @@ import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
@@ -36,6 +38,7 @@ class ReattachingLiteTest {
     private volatile boolean attachesSlowly;
     private volatile boolean attaches;
     private volatile int refusedRegistrations;
+    private volatile String nodeName = "fake-1";
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
@@ -54,6 +57,7 @@ class ReattachingLiteTest {
                 Waits.pass(Duration.ofMillis(20));
             }
             FakeLite attached = new FakeLite(options).knowing("a", idOfA);
+            attached.nodeName = nodeName;
             attached.rpc().refusals.set(refusedRegistrations);
             sessions.add(attached);
             return sessions.getLast();
@@ -210,6 +214,76 @@ class ReattachingLiteTest {
         assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
         assertThat(sessions).hasSize(3);
         assertThat(sessions.getLast().known("a").calls).hasValue(1);
+    }
+
+    @Test
+    void aWriteDuringTheLossIsNotRepeatedAtAnotherNodeButAReadIs() {
+        ReattachingLite moving = open(AttachOptions.to(Path.of("/tmp/x.sock"), "test")
+                .withReattach(true)
+                .withDeadline(LONG)
+                .withAlternatives(List.of(Path.of("/tmp/y.sock"))));
+        LmrHandle handle = moving.memory().map("a", Permission.READ, Permission.WRITE);
+        nodeName = "fake-2";
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        handle.read(0, BYTES);
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+
+        nodeName = "fake-3";
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        assertThatThrownBy(() -> handle.write(0, BYTES)).isInstanceOf(SessionLostException.class);
+        assertThat(sessions.getLast().known("a").calls).as("not repeated").hasValue(0);
+        handle.write(0, BYTES);
+        assertThat(moving.nodeName()).isEqualTo("fake-3");
+
+        nodeName = "fake-4";
+        sessions.getLast().lose();
+        handle.write(0, BYTES); // it began after the loss
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        handle.memset(0, 8, (byte) 0); // repeated, because the next session is at the same node
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+        moving.close();
+    }
+
+    @Test
+    void onlyABoundedNumberOfOperationsWaitsForANodeThatIsAway() {
+        ReattachingLite bounded = open(AttachOptions.to(Path.of("/tmp/x.sock"), "test")
+                .withReattach(true)
+                .withDeadline(LONG)
+                .withWaitersMax(2));
+        LmrHandle handle = bounded.memory().map("a", Permission.READ);
+        nodeIsUp = false;
+        sessions.getLast().lose();
+        List<Thread> waiting = new ArrayList<>();
+        for (int index = 0; index < 2; index++) {
+            waiting.add(Thread.ofVirtual().start(() -> readWhenAdmitted(handle)));
+        }
+        Waits.until("a further operation fails at once", () -> {
+            try {
+                bounded.nodes();
+                return false;
+            } catch (NodeUnreachableException | LiteTimeoutException e) {
+                return String.valueOf(e.getMessage()).contains("2 operations wait for it already");
+            }
+        });
+        assertThatThrownBy(() -> handle.read(0, BYTES))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessage("the node at /tmp/x.sock is away, and 2 operations wait for it already; no more may wait");
+        nodeIsUp = true;
+        waiting.forEach(Waits::join);
+        handle.read(0, BYTES);
+        bounded.close();
+    }
+
+    /** The test's own checks may take its place among the waiters for a moment. */
+    private static void readWhenAdmitted(LmrHandle handle) {
+        Waits.until("the read is admitted", () -> {
+            try {
+                handle.read(0, new byte[8]);
+                return true;
+            } catch (NodeUnreachableException e) {
+                return false;
+            }
+        });
     }
 
     @Test
