@@ -54,6 +54,7 @@ class NodeConfiguration {
         LiteNode started = LiteNode.start(config, directory, providers(fabrics.names(), node, sslBundles));
         started.setOrphanGrace(node.orphanGrace());
         started.setNameIdle(node.nameIdle());
+        started.setReturnGrace(node.returnGrace());
         return started;
     }
 

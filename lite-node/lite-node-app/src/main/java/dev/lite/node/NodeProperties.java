@@ -40,6 +40,8 @@ import org.springframework.util.unit.DataSize;
  *     immediately. Memory that was not moved stays in the arena file.
  * @param orphanGrace How long memory must belong to no LMR before it is freed; must be longer than any allocation or move
  *     takes.
+ * @param returnGrace How long operations wait, within their deadlines, for the memory of a node that left the cluster. Later
+ *     they fail at once. Should be longer than the restart of a node takes.
  * @param nameIdle How long nobody uses a lock or barrier before its name is forgotten: 1 s to 1 day.
  * @param channelsMax Maximum number of channels of this node's applications, 0 to 4096. A channel between two applications of
  *     this node counts twice. 0 turns channels off.
@@ -62,6 +64,7 @@ record NodeProperties(
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue("10m") Duration orphanGrace,
+        @DefaultValue("30s") Duration returnGrace,
         @DefaultValue("1m") Duration nameIdle,
         @DefaultValue("256") int channelsMax,
         @DefaultValue Spins spins,
@@ -373,6 +376,10 @@ record NodeProperties(
     }
 
     private void checkTimes() {
+        if (returnGrace.isNegative()) {
+            throw new IllegalArgumentException("lite.node.return-grace is %s; it must be 0 (no wait) or more"
+                    .formatted(Durations.text(returnGrace)));
+        }
         if (drainTimeout.isNegative()) {
             throw new IllegalArgumentException("lite.node.drain-timeout is %s; it must be 0 (leave immediately) or more"
                     .formatted(Durations.text(drainTimeout)));

@@ -446,6 +446,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         sync.setIdle(idle);
     }
 
+    /**
+     * Sets how long operations wait for the memory of a node that left the cluster, within their deadlines; later they fail at once.
+     * The default is 30 s, longer than a restart takes.
+     */
+    public void setReturnGrace(Duration grace) {
+        links.setReturnGrace(grace);
+    }
+
     /** Sets an action for when an operator has drained this node and wants it to leave. It runs on its own thread. */
     public void onLeave(Runnable action) {
         orders.onLeave(action);

@@ -15,7 +15,9 @@ import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.RepeatingThread;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -58,6 +60,7 @@ public final class PeerLinks implements AutoCloseable {
     private final Map<String, PollRole> pollRoles = new LinkedHashMap<>();
     private final Thread connector;
 
+    private final Absences absences = new Absences();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
@@ -166,6 +169,7 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             membership = membership.withLive(nodes);
+            absences.setLive(nodes);
             nodes.forEach(node -> peers.noteName(node.id(), node.name()));
             changed.signalAll();
         } finally {
@@ -330,9 +334,11 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
-     * {@link #awaitPeer} for a node that owns memory.
+     * {@link #awaitPeer} for a node that owns memory. Waits no longer than the {@linkplain #setReturnGrace grace time} for a node that
+     * left the cluster.
      *
-     * @throws LmrUnavailableException if there is none at the deadline, and the node is no longer in the cluster
+     * @throws LmrUnavailableException if there is none at the deadline or the end of the grace time, and the node is no longer in the
+     *     cluster
      * @throws dev.lite.api.LiteTimeoutException if there is none at the deadline, but the node is in the cluster
      * @throws NodeUnreachableException if this node's own registration is lost, or this node is stopping
      */
@@ -341,21 +347,41 @@ public final class PeerLinks implements AutoCloseable {
         if (connected != null) {
             return connected;
         }
-        try {
-            return awaitPeer(node, deadline);
-        } catch (NodeUnreachableException e) {
-            if (!deadline.passed()) {
-                throw e;
+        while (true) {
+            // A node that is live when the wait begins is waited for until the deadline, also if it leaves meanwhile.
+            boolean live = isLive(node);
+            Deadline until = live ? deadline : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
+            Deadline first = until.remainingNs() < deadline.remainingNs() ? until : deadline;
+            try {
+                return awaitPeer(node, first);
+            } catch (NodeUnreachableException e) {
+                if (!first.passed()) {
+                    throw e;
+                }
+                if (deadline.passed() && isLive(node)) {
+                    throw new LiteTimeoutException(
+                            deadline.expired("memory on node %s (%s)".formatted(nameOf(node), e.getMessage())));
+                }
+                if (!live && !isLive(node)) {
+                    throw lost(node, deadline, e);
+                }
             }
-            if (isLive(node)) {
-                throw new LiteTimeoutException(
-                        deadline.expired("memory on node %s (%s)".formatted(nameOf(node), e.getMessage())));
-            }
-            throw new LmrUnavailableException(
-                    "node %s is lost, and its memory until it restarts; waited for %s (%s)"
-                            .formatted(nameOf(node), deadline, e.getMessage()),
-                    e);
         }
+    }
+
+    private LmrUnavailableException lost(int node, Deadline deadline, NodeUnreachableException cause) {
+        String waited = deadline.passed()
+                ? "waited for " + deadline
+                : "it left the cluster %s ago".formatted(Durations.text(absences.awayNs(node)));
+        return new LmrUnavailableException(
+                "node %s is lost, and its memory until it restarts; %s (%s)"
+                        .formatted(nameOf(node), waited, cause.getMessage()),
+                cause);
+    }
+
+    /** Sets how long operations wait for a node that left the cluster; the default is 30 s. */
+    public void setReturnGrace(Duration grace) {
+        absences.setGrace(grace);
     }
 
     /** Whether the directory's last report lists a node. */

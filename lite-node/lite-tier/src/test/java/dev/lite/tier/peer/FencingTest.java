@@ -32,6 +32,7 @@ import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -347,6 +348,32 @@ class FencingTest {
         stop.set(true);
         Waits.join(worker);
         assertThat(failure.get()).isNull();
+    }
+
+    @Test
+    void theMemoryOfANodeThatIsAwayForLongIsUnavailableAtOnceUntilItReturns() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LmrHandle handle = cluster.attach(0).memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n2")));
+        handle.putLong(0, 7);
+        cluster.node(0).setReturnGrace(Duration.ofMillis(1));
+        cluster.stop("n2");
+        Waits.until("the operation fails at once", () -> {
+            try {
+                handle.getLong(0);
+                return false;
+            } catch (LmrUnavailableException e) {
+                return String.valueOf(e.getMessage())
+                        .contains("node n2 is lost, and its memory until it restarts; it left");
+            }
+        });
+        cluster.start("n2");
+        Waits.until("the memory is available again", () -> {
+            try {
+                return handle.getLong(0) == 7;
+            } catch (LmrUnavailableException e) {
+                return false;
+            }
+        });
     }
 
     private static void awaitRounds(AtomicLong rounds) {
