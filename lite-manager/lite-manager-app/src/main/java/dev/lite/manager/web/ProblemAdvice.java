@@ -3,15 +3,22 @@ package dev.lite.manager.web;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
+import java.util.Collection;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
+import org.springframework.http.HttpStatusCode;
 import org.springframework.http.ProblemDetail;
 import org.springframework.http.ResponseEntity;
+import org.springframework.http.converter.HttpMessageNotReadableException;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RestControllerAdvice;
+import org.springframework.web.context.request.WebRequest;
 import org.springframework.web.servlet.mvc.method.annotation.ResponseEntityExceptionHandler;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.exc.UnrecognizedPropertyException;
 
 /** Maps errors to problem details (RFC 9457); the superclass handles Spring MVC's own. */
 @RestControllerAdvice
@@ -33,6 +40,35 @@ class ProblemAdvice extends ResponseEntityExceptionHandler {
     @ExceptionHandler
     ResponseEntity<ProblemDetail> noSuchNode(NodeUnreachableException e) {
         return ResponseEntity.status(HttpStatus.NOT_FOUND).body(problem(HttpStatus.NOT_FOUND, e));
+    }
+
+    /** Names the field of a request's body that is unknown or has a wrong value. */
+    @Override
+    protected @Nullable ResponseEntity<Object> handleHttpMessageNotReadable(
+            HttpMessageNotReadableException e, HttpHeaders headers, HttpStatusCode status, WebRequest request) {
+        if (!(e.getCause() instanceof JacksonException wrong)) {
+            return super.handleHttpMessageNotReadable(e, headers, status, request);
+        }
+        String field =
+                wrong.getPath().isEmpty() ? null : wrong.getPath().getLast().getPropertyName();
+        String detail;
+        if (wrong instanceof UnrecognizedPropertyException unknown) {
+            Collection<Object> known = unknown.getKnownPropertyIds();
+            detail = "the request's body has the unknown field \"%s\"; %s"
+                    .formatted(
+                            field,
+                            known == null || known.isEmpty() ? "it has no fields" : "the known fields are " + known);
+        } else if (field != null) {
+            detail = "the field \"%s\" of the request's body is invalid: %s"
+                    .formatted(field, wrong.getOriginalMessage());
+        } else {
+            detail = "the request's body is no valid JSON: " + wrong.getOriginalMessage();
+        }
+        ProblemDetail problem = ProblemDetail.forStatusAndDetail(status, detail);
+        if (field != null) {
+            problem.setProperty("parameter", field);
+        }
+        return handleExceptionInternal(e, problem, headers, status, request);
     }
 
     @ExceptionHandler

@@ -1,6 +1,8 @@
 package dev.lite.manager.web;
 
 import dev.lite.cluster.process.StartException;
+import io.swagger.v3.oas.models.OpenAPI;
+import io.swagger.v3.oas.models.info.Info;
 import java.net.InetAddress;
 import java.util.Set;
 import org.apache.tomcat.util.buf.EncodedSolidusHandling;
@@ -73,6 +75,17 @@ class WebConfiguration {
 
     private static boolean isLoopback(@Nullable InetAddress address) {
         return address != null && address.isLoopbackAddress();
+    }
+
+    /** The head of the OpenAPI document. */
+    @Bean
+    OpenAPI openApi() {
+        String version = WebConfiguration.class.getPackage().getImplementationVersion();
+        return new OpenAPI()
+                .info(new Info()
+                        .title("LITE manager")
+                        .version(version == null ? "not packaged" : version)
+                        .description("Shows and controls a LITE cluster. Errors are problem details (RFC 9457)."));
     }
 
     /** Allows %2F in the name of an LMR. */
