@@ -25,7 +25,7 @@ import tools.jackson.databind.json.JsonMapper;
  * record. Every change is a compare-and-set, so only one of two claims succeeds.
  *
  * <p><b>Life.</b> {@link #submit} → WANTED → {@link #claim} → RUNNING → {@link #progress} → {@link #finish} → DONE or
- * FAILED. A running order may be claimed again when its executor has died, which the claimer must know. <b>Bounds.</b>
+ * FAILED; {@link #cancel} → FAILED. A running order may be claimed again when its executor has died, which the claimer must know. <b>Bounds.</b>
  * {@value #OPEN_MAX} open orders, and the last {@value #ENDED_KEPT} ended ones. The record is then at most 128 × (512 B
  * name, escaped twice as long, + 1200 B note + 800 B other) = 390 KB, which {@link ClusterDirectory#RECORD_BYTES_MAX}
  * allows.
@@ -41,6 +41,9 @@ public final class Orders {
 
     /** How many ended orders are kept. */
     public static final int ENDED_KEPT = 64;
+
+    /** The note of a cancelled order. */
+    public static final String CANCELLED = "cancelled";
 
     private static final String RECORD = ClusterDirectory.INTERNAL_PREFIX + "orders/book";
     private static final JsonMapper JSON = JsonMapper.builder()
@@ -98,10 +101,10 @@ public final class Orders {
         Changed changed = change(deadline, book -> {
             List<Order> orders = new ArrayList<>();
             for (Order other : book.orders()) {
-                boolean ends = other.kind() == Kind.DRAIN
-                        && other.subject().equals(node)
-                        && !other.state().isFinal();
-                orders.add(ends ? other.with(State.FAILED, other.done(), other.total(), "undrained") : other);
+                orders.add(
+                        isOpenDrain(other, node)
+                                ? other.with(State.FAILED, other.done(), other.total(), "undrained")
+                                : other);
             }
             orders.add(order.numbered(book.nextId()));
             SortedSet<String> marks = new TreeSet<>(book.draining());
@@ -225,6 +228,38 @@ public final class Orders {
                 ended,
                 unmarks ? seen.subject() : null,
                 deadline);
+    }
+
+    /**
+     * Cancels an open order: it ends as FAILED with the note {@value #CANCELLED}. The node that executes it stops at its next
+     * step and undoes the move of an LMR that is under way, so every LMR is whole at its old or its new place. What was moved
+     * before stays moved. After the last drain of a node is cancelled, the node is used again.
+     *
+     * @return the order, unchanged if it has ended; empty when it never existed or ended long ago
+     */
+    public Optional<Order> cancel(long id, Duration deadline) {
+        Changed changed = change(deadline, book -> {
+            Optional<Order> found = book.find(id);
+            if (found.isEmpty() || found.get().state().isFinal()) {
+                return book;
+            }
+            Order open = found.get();
+            Order cancelled = open.with(State.FAILED, open.done(), open.total(), CANCELLED);
+            List<Order> orders = new ArrayList<>(book.orders());
+            orders.replaceAll(order -> order.id() == id ? cancelled : order);
+            SortedSet<String> marks = new TreeSet<>(book.draining());
+            if (open.kind() == Kind.DRAIN && orders.stream().noneMatch(order -> isOpenDrain(order, open.subject()))) {
+                marks.remove(open.subject());
+            }
+            return new OrderBook(book.nextId(), orders, marks);
+        });
+        return changed.after().find(id);
+    }
+
+    private static boolean isOpenDrain(Order order, String node) {
+        return order.kind() == Kind.DRAIN
+                && order.subject().equals(node)
+                && !order.state().isFinal();
     }
 
     /** Removes the drain mark of a node; called by a starting node. */

@@ -157,6 +157,41 @@ abstract class OrdersContract {
     }
 
     @Test
+    void aCancelledOrderEndsAndItsExecutorIsNotified() {
+        Order wanted = orders.move("data", "b", DEADLINE);
+        Order running =
+                orders.claim(orders.rebalance(DEADLINE), "a", 1, DEADLINE).orElseThrow();
+        Order half = orders.progress(running, 3, 0, "LMRs moved", DEADLINE).orElseThrow();
+
+        Order cancelled = orders.cancel(wanted.id(), DEADLINE).orElseThrow();
+        Order stopped = orders.cancel(half.id(), DEADLINE).orElseThrow();
+
+        assertThat(cancelled.state()).isEqualTo(State.FAILED);
+        assertThat(cancelled.note()).isEqualTo(Orders.CANCELLED);
+        assertThat(orders.claim(wanted, "a", 1, DEADLINE)).isEmpty();
+        assertThat(stopped.done()).isEqualTo(3);
+        assertThat(orders.progress(half, 4, 0, "LMRs moved", DEADLINE)).isEmpty();
+        assertThat(orders.finish(half, null, DEADLINE)).isEmpty();
+        assertThat(orders.list(DEADLINE)).containsExactly(cancelled, stopped);
+        assertThat(orders.cancel(half.id(), DEADLINE)).contains(stopped);
+        assertThat(orders.cancel(4711, DEADLINE)).isEmpty();
+        Order done = orders.undrain("a", DEADLINE);
+        assertThat(orders.cancel(done.id(), DEADLINE)).contains(done);
+    }
+
+    @Test
+    void aNodeIsUsedAgainWhenItsLastDrainIsCancelled() {
+        Order stays = orders.drain("a", false, DEADLINE);
+        Order leaves = orders.drain("a", true, DEADLINE);
+
+        orders.cancel(stays.id(), DEADLINE);
+        assertThat(orders.read(DEADLINE).draining()).containsExactly("a");
+
+        orders.cancel(leaves.id(), DEADLINE);
+        assertThat(orders.read(DEADLINE).draining()).isEmpty();
+    }
+
+    @Test
     void onlyLiveNodesCanBeDrainedOrMovedTo() {
         assertThatThrownBy(() -> orders.drain("nobody", true, DEADLINE))
                 .isInstanceOf(NodeUnreachableException.class)

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.DeleteMapping;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -49,6 +50,9 @@ class OrderController {
      */
     record MoveRequest(@Nullable String node) {}
 
+    /** The body of a request without parameters: absent or {@code {}}. Any field is refused as unknown. */
+    record NoParameters() {}
+
     @Operation(summary = "The open orders and the last ended ones, in the order of their ids")
     @GetMapping("/orders")
     List<OrderView> orders() {
@@ -63,6 +67,20 @@ class OrderController {
                 .orElseThrow(() -> Refusals.notFound("order", Long.toString(id)));
     }
 
+    @Operation(
+            summary = "Cancel an open order",
+            description =
+                    "What was moved stays moved, and every LMR is whole at its old or its new place. After a cancelled drain the node is used again.")
+    @DeleteMapping("/orders/{id}")
+    OrderView cancel(@PathVariable long id) {
+        Order order = orders.cancel(id, deadline).orElseThrow(() -> Refusals.notFound("order", Long.toString(id)));
+        // A repetition finds the order cancelled.
+        if (order.state() != Order.State.FAILED || !order.note().equals(Orders.CANCELLED)) {
+            throw Refusals.conflict("order", id, "order %d has ended already: it is %s".formatted(id, order.state()));
+        }
+        return OrderView.of(order);
+    }
+
     @Operation(summary = "Move everything away from a node and place nothing new there")
     @PostMapping("/nodes/{name}/drain")
     ResponseEntity<OrderView> drain(
@@ -73,7 +91,8 @@ class OrderController {
 
     @Operation(summary = "Use a drained node again")
     @PostMapping("/nodes/{name}/undrain")
-    ResponseEntity<OrderView> undrain(@PathVariable String name) {
+    ResponseEntity<OrderView> undrain(
+            @PathVariable String name, @RequestBody(required = false) @Nullable NoParameters none) {
         return accepted("node", name, () -> orders.undrain(name, deadline));
     }
 
@@ -95,13 +114,14 @@ class OrderController {
 
     @Operation(summary = "Move LMRs from fuller to emptier nodes")
     @PostMapping("/rebalance")
-    ResponseEntity<OrderView> rebalance() {
+    ResponseEntity<OrderView> rebalance(@RequestBody(required = false) @Nullable NoParameters none) {
         return accepted("cluster", "", () -> orders.rebalance(deadline));
     }
 
     @Operation(summary = "Free a node's orphans: memory whose LMR no longer exists")
     @PostMapping("/orphans/{node}/free")
-    ResponseEntity<OrderView> freeOrphans(@PathVariable String node) {
+    ResponseEntity<OrderView> freeOrphans(
+            @PathVariable String node, @RequestBody(required = false) @Nullable NoParameters none) {
         return accepted("node", node, () -> orders.freeOrphans(node, deadline));
     }
 

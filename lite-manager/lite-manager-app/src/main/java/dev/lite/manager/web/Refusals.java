@@ -36,6 +36,14 @@ final class Refusals {
         return new ErrorResponseException(HttpStatus.NOT_FOUND, problem, null);
     }
 
+    /** The object's state does not allow the request. */
+    static ErrorResponseException conflict(String kind, Object value, String detail) {
+        ProblemDetail problem = ProblemDetail.forStatusAndDetail(HttpStatus.CONFLICT, detail);
+        problem.setProperty("parameter", kind);
+        problem.setProperty("value", value);
+        return new ErrorResponseException(HttpStatus.CONFLICT, problem, null);
+    }
+
     /** A limit is reached. */
     static ErrorResponseException full(String what, long value, long limit) {
         ProblemDetail problem = ProblemDetail.forStatusAndDetail(

@@ -157,7 +157,14 @@ class OrdersTest {
         "/api/lmrs/shop%2Fcounters/move, '{\"node\":\"none\"}', 404, 'node \"none\" is not live'",
         "/api/lmrs/shop%2Fcounters/move, '{}', 400, 'node is missing; it must be the name of a node'",
         "/api/lmrs/shop%2Fcounters/move, '', 400, 'request'",
-        "/api/lmrs/shop%2Fcounters/move, '{', 400, 'request'",
+        "/api/lmrs/shop%2Fcounters/move, '{', 400, 'the request''s body is no valid JSON'",
+        "/api/lmrs/shop%2Fcounters/move, '{\"node\":[]}', 400, 'the field \"node\" of the request''s body is invalid'",
+        "/api/lmrs/shop%2Fcounters/move, '{\"note\":\"x\"}', 400, 'the unknown field \"note\"; the known fields are [node]'",
+        "/api/nodes/node-a/drain, '{\"leaf\":true}', 400, 'the unknown field \"leaf\"; the known fields are [leave]'",
+        "/api/nodes/node-a/drain, '{\"leave\":\"oh\"}', 400, 'the field \"leave\" of the request''s body is invalid'",
+        "/api/nodes/node-a/undrain, '{\"now\":1}', 400, 'the unknown field \"now\"; it has no fields'",
+        "/api/rebalance, '{\"now\":1}', 400, 'the unknown field \"now\"'",
+        "/api/orphans/node-a/free, '{\"now\":1}', 400, 'the unknown field \"now\"'",
     })
     void anInvalidOrderIsRefusedWithTheReason(String path, String body, int status, String detail)
             throws IOException, InterruptedException {
@@ -165,6 +172,29 @@ class OrdersTest {
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
         assertThat(answer.headers().firstValue("Content-Type")).hasValue("application/problem+json");
         assertThat(RunningManager.tree(answer.body()).get("detail").asString()).contains(detail);
+    }
+
+    @Test
+    void anOpenOrderIsCancelledAndAnEndedOneIsNot() throws IOException, InterruptedException {
+        Order open = orders.move("shop/to cancel", "node-a", RunningManager.DEADLINE);
+        HttpRequest.Builder cancel =
+                HttpRequest.newBuilder(manager.uri("/api/orders/" + open.id())).DELETE();
+        HttpResponse<String> answer = manager.send(cancel.copy());
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+        assertThat(RunningManager.tree(answer.body()).get("state").asString()).isEqualTo("FAILED");
+        assertThat(RunningManager.tree(answer.body()).get("note").asString()).isEqualTo("cancelled");
+        assertThat(manager.send(cancel).body()).as("repeated").isEqualTo(answer.body());
+
+        Order done = orders.undrain("node-a", RunningManager.DEADLINE);
+        HttpResponse<String> refused = manager.send(
+                HttpRequest.newBuilder(manager.uri("/api/orders/" + done.id())).DELETE());
+        assertThat(refused.statusCode()).isEqualTo(409);
+        assertThat(RunningManager.tree(refused.body()).get("detail").asString())
+                .isEqualTo("order %d has ended already: it is DONE".formatted(done.id()));
+        assertThat(manager.send(HttpRequest.newBuilder(manager.uri("/api/orders/4711"))
+                                .DELETE())
+                        .statusCode())
+                .isEqualTo(404);
     }
 
     @Test

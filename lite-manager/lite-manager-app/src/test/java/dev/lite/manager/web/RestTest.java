@@ -218,7 +218,10 @@ class RestTest {
 
     @Test
     void theOpenApiDocumentListsEveryHandlerAndItsPageExists() throws IOException, InterruptedException {
-        JsonNode paths = manager.json("/api/openapi.json").get("paths");
+        JsonNode document = manager.json("/api/openapi.json");
+        assertThat(document.get("info").get("title").asString()).isEqualTo("LITE manager");
+        assertThat(document.get("info").get("version").asString()).isNotBlank().isNotEqualTo("v0");
+        JsonNode paths = document.get("paths");
         Set<String> mapped = new TreeSet<>();
         manager.bean("requestMappingHandlerMapping", RequestMappingHandlerMapping.class)
                 .getHandlerMethods()

@@ -35,6 +35,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -130,6 +131,14 @@ public final class Masters {
     public interface Destination {
         /** Returns the target; empty if the LMR lies there already. */
         Optional<Target> of(LmrRecord lmr, Deadline deadline);
+
+        /**
+         * Whether the move should still happen. Checked after every copied piece and before the last change of the record; a
+         * move that is no longer wanted is undone. Any thread; must not block.
+         */
+        default boolean isWanted() {
+            return true;
+        }
     }
 
     void grant(@Nullable String name, long id, String master, String grantee, int permissions, Deadline deadline) {
@@ -220,16 +229,41 @@ public final class Masters {
 
     /** See {@link dev.lite.api.LmrHandle#moveTo}. Without a master, the node moves the LMR for an operator. */
     public void move(@Nullable String name, long id, @Nullable String master, String nodeName, Deadline deadline) {
+        move(name, id, master, to(id, nodeName, master != null), deadline);
+    }
+
+    /** {@link #move(String, long, String, String, Deadline)} for an operator, as long as it is wanted. */
+    public void move(@Nullable String name, long id, String nodeName, BooleanSupplier wanted, Deadline deadline) {
+        Destination destination = to(id, nodeName, false);
+        move(name, id, null, whileWanted(destination, wanted), deadline);
+    }
+
+    /** The destination, for a move that may be cancelled; see {@link Destination#isWanted}. */
+    public static Destination whileWanted(Destination destination, BooleanSupplier wanted) {
+        return new Destination() {
+            @Override
+            public Optional<Target> of(LmrRecord lmr, Deadline deadline) {
+                return destination.of(lmr, deadline);
+            }
+
+            @Override
+            public boolean isWanted() {
+                return wanted.getAsBoolean();
+            }
+        };
+    }
+
+    /** @param limited whether the owner's limit applies at the target: true for a master, false for an operator */
+    private Destination to(long id, String nodeName, boolean limited) {
         int node = directory.nodes().stream()
                 .filter(live -> live.name().equals(nodeName))
                 .findFirst()
                 .orElseThrow(() -> new NodeUnreachableException(
                         "LMR %d cannot move: node \"%s\" is not a live node".formatted(id, nodeName)))
                 .id();
-        move(name, id, master, (lmr, until) -> wholeAt(lmr, node, master != null, until), deadline);
+        return (lmr, until) -> wholeAt(lmr, node, limited, until);
     }
 
-    /** @param limited whether the owner's limit applies at the target: true for a master, false for an operator */
     private Optional<Target> wholeAt(LmrRecord lmr, int node, boolean limited, Deadline deadline) {
         if (lmr.shares().stream().allMatch(share -> share.node() == node)) {
             return Optional.empty();
@@ -284,8 +318,9 @@ public final class Masters {
             }
             notifyMappers(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
-            copyAll(move, held.lmr(), copies, deadline);
+            copyAll(move, held.lmr(), destination, copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
+            requireWanted(destination, id);
             done = records.replace(name, copied, copied.lmr().moved(), deadline);
             if (!done) {
                 throw new LmrUnavailableException("LMR %d changed during its move".formatted(id));
@@ -437,7 +472,11 @@ public final class Masters {
 
     /** Makes every node copy the bytes that it holds. The nodes work in parallel; each copies piece by piece. */
     private void copyAll(
-            Move move, LmrRecord from, Collection<CompletableFuture<@Nullable Void>> copies, Deadline deadline) {
+            Move move,
+            LmrRecord from,
+            Destination destination,
+            Collection<CompletableFuture<@Nullable Void>> copies,
+            Deadline deadline) {
         LmrRecord to = from.moved();
         AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
         List<CompletableFuture<Void>> shares = new ArrayList<>();
@@ -449,7 +488,7 @@ public final class Masters {
             shares.add(CompletableFuture.runAsync(
                     () -> {
                         try {
-                            copyShare(move.incarnation(), from, to, first, copies, failure, deadline);
+                            copyShare(move.incarnation(), from, to, first, destination, copies, failure, deadline);
                         } catch (RuntimeException e) {
                             failure.compareAndSet(null, e);
                         }
@@ -468,6 +507,7 @@ public final class Masters {
             LmrRecord from,
             LmrRecord to,
             int share,
+            Destination destination,
             Collection<CompletableFuture<@Nullable Void>> copies,
             AtomicReference<@Nullable RuntimeException> failure,
             Deadline deadline) {
@@ -478,6 +518,7 @@ public final class Masters {
                 if (failure.get() != null) {
                     return;
                 }
+                requireWanted(destination, from.id());
                 long targetBytes = 1L << to.chunkShift();
                 long targetLeft = targetBytes - (at & (targetBytes - 1));
                 long piece = Math.min(RemoteWork.BYTES_MAX, Math.min(end - at, targetLeft));
@@ -488,6 +529,12 @@ public final class Masters {
                 copies.removeIf(CompletableFuture::isDone);
                 at += piece;
             }
+        }
+    }
+
+    private static void requireWanted(Destination destination, long id) {
+        if (!destination.isWanted()) {
+            throw new LmrUnavailableException("the move of LMR %d was cancelled; it stays where it was".formatted(id));
         }
     }
 

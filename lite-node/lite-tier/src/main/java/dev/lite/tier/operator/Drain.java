@@ -24,6 +24,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,6 +42,9 @@ import org.slf4j.LoggerFactory;
 final class Drain {
     private static final Logger log = LoggerFactory.getLogger(Drain.class);
     private static final int AT_ONCE = 4;
+
+    /** The reason of an action whose order was cancelled, or that another node executes now. */
+    static final String STOPPED = "it was taken back";
 
     /** The drain gives up after this time without progress. */
     private static final Duration STUCK = Duration.ofSeconds(2);
@@ -71,13 +75,19 @@ final class Drain {
         /** Those of the nodes that are gone, and with them the records of their anonymous LMRs. */
         Set<Integer> areGone(Set<Integer> nodes, Deadline deadline);
 
-        /** Moves one LMR; its name is null if it is anonymous. */
-        void evacuate(@Nullable String name, long id, long bytes);
+        /** Moves one LMR, as long as it is wanted; its name is null if it is anonymous. */
+        void evacuate(@Nullable String name, long id, long bytes, BooleanSupplier wanted);
     }
 
-    /** Receives the progress; returns false to stop the drain. */
+    /** Receives the progress of an order. */
     interface Progress {
+        /** Reports progress; returns false if the action must stop. May block. Only the thread that executes the order. */
         boolean report(long done, long total, String note);
+
+        /** Whether the order is still wanted: false once it was cancelled. Any thread; does not block. */
+        default boolean isWanted() {
+            return true;
+        }
     }
 
     /** @param leaving whether this process ends afterwards */
@@ -127,7 +137,7 @@ final class Drain {
         while (!found.movable().isEmpty() || (found.unknownBytes() > 0 && !stuck.passed())) {
             long doneBytes = Math.max(0, totalBytes - found.bytes());
             if (!progress.report(doneBytes, totalBytes, "bytes moved away")) {
-                return "it was taken back";
+                return STOPPED;
             }
             if (!mover.hasOthers()) {
                 return "no other live node takes memory";
@@ -142,7 +152,7 @@ final class Drain {
                 leastBytes = bytes;
                 stuck = Deadline.in(STUCK);
             }
-            Map<Long, String> failures = moveAll(found.movable());
+            Map<Long, String> failures = moveAll(found.movable(), progress);
             found = scan(deadline);
             if (stuck.passed() && !failures.isEmpty()) {
                 return "%d LMRs with %d bytes cannot leave: %s"
@@ -214,21 +224,21 @@ final class Drain {
     }
 
     /** Tries to move each LMR; returns the failures by LMR id. */
-    private Map<Long, String> moveAll(List<Held> movable) {
+    private Map<Long, String> moveAll(List<Held> movable, Progress progress) {
         Map<Long, String> failures = new TreeMap<>();
-        for (int from = 0; from < movable.size(); from += AT_ONCE) {
+        for (int from = 0; from < movable.size() && progress.isWanted(); from += AT_ONCE) {
             List<CompletableFuture<Void>> moves = new ArrayList<>();
             for (Held held : movable.subList(from, Math.min(movable.size(), from + AT_ONCE))) {
-                moves.add(CompletableFuture.runAsync(() -> move(held, failures), executor));
+                moves.add(CompletableFuture.runAsync(() -> move(held, failures, progress::isWanted), executor));
             }
             moves.forEach(CompletableFuture::join); // every move has a deadline
         }
         return failures;
     }
 
-    private void move(Held held, Map<Long, String> failures) {
+    private void move(Held held, Map<Long, String> failures, BooleanSupplier wanted) {
         try {
-            mover.evacuate(held.name(), held.id(), held.bytes());
+            mover.evacuate(held.name(), held.id(), held.bytes(), wanted);
         } catch (LmrFreedException | LmrNotFoundException e) {
             synchronized (this) {
                 notAnonymous.add(held.id()); // named LMRs are looked up in every round

@@ -17,6 +17,7 @@ import dev.lite.tier.sync.WordRef;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Actions that this node executes for an operator, without a permission check. Any thread; blocks. */
@@ -53,7 +54,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
         this.orphans = orphans;
         this.executor = executor;
         this.timeout = timeout;
-        lmrs.calls().serveEvacuation((id, node, deadline) -> evacuate(null, id, node, deadline));
+        lmrs.calls().serveEvacuation((id, node, deadline) -> evacuate(null, id, node, () -> true, deadline));
     }
 
     private Deadline ofMove(long bytes) {
@@ -82,20 +83,20 @@ public final class OperatorActions implements OrderExecutor.Actions {
         }
 
         @Override
-        public void evacuate(@Nullable String name, long id, long bytes) {
+        public void evacuate(@Nullable String name, long id, long bytes, BooleanSupplier wanted) {
             Deadline deadline = ofMove(bytes);
             if (name == null && !lmrs.records().isMine(id)) {
                 lmrs.calls().evacuateAtCreator(id, self.id(), deadline);
             } else if (name != null && SyncWords.isWord(name)) {
-                evacuateWord(name, id, deadline);
+                evacuateWord(name, id, wanted, deadline);
             } else {
-                OperatorActions.this.evacuate(name, id, self.id(), deadline);
+                OperatorActions.this.evacuate(name, id, self.id(), wanted, deadline);
             }
         }
     }
 
     /** Moves the word of a lock or barrier away from this node, its home. */
-    private void evacuateWord(String name, long id, Deadline deadline) {
+    private void evacuateWord(String name, long id, BooleanSupplier wanted, Deadline deadline) {
         LmrRecord lmr = lmrs.records()
                 .find(name, id, deadline)
                 .map(LmrRecords.Found::lmr)
@@ -107,7 +108,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
         sync.leaveHome(ref);
         boolean moved = false;
         try {
-            evacuate(name, id, self.id(), deadline);
+            evacuate(name, id, self.id(), wanted, deadline);
             moved = true;
         } finally {
             if (!moved) {
@@ -117,21 +118,22 @@ public final class OperatorActions implements OrderExecutor.Actions {
     }
 
     /** Moves an LMR's memory away from a node. The LMR's record is in the directory or on this node. */
-    void evacuate(@Nullable String name, long id, int node, Deadline deadline) {
-        lmrs.masters().move(name, id, null, (lmr, until) -> relocation.awayFrom(lmr, node, until), deadline);
+    void evacuate(@Nullable String name, long id, int node, BooleanSupplier wanted, Deadline deadline) {
+        Masters.Destination away = (lmr, until) -> relocation.awayFrom(lmr, node, until);
+        lmrs.masters().move(name, id, null, Masters.whileWanted(away, wanted), deadline);
     }
 
     @Override
-    public @Nullable String move(@Nullable String name, long id, String node) {
+    public @Nullable String move(@Nullable String name, long id, String node, BooleanSupplier wanted) {
         if (name == null) {
-            lmrs.masters().move(null, id, null, node, ofMove(allocator.dataBytes()));
+            lmrs.masters().move(null, id, node, wanted, ofMove(allocator.dataBytes()));
             return null;
         }
         LmrRecord lmr = lmrs.records()
                 .find(name, Deadline.in(timeout))
                 .map(LmrRecords.Found::lmr)
                 .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
-        lmrs.masters().move(name, lmr.id(), null, node, ofMove(lmr.size()));
+        lmrs.masters().move(name, lmr.id(), node, wanted, ofMove(lmr.size()));
         return null;
     }
 
@@ -142,7 +144,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
         Deadline made = Deadline.in(timeout.multipliedBy(2)); // starts after the scan, which may take long
         while (!made.passed()) {
             if (!progress.report(0, 0, "waiting for what is just being made")) {
-                return "it was taken back";
+                return Drain.STOPPED;
             }
             Polling.sleepNs(ORPHANS_PAUSE_NS);
         }
@@ -153,12 +155,18 @@ public final class OperatorActions implements OrderExecutor.Actions {
 
     @Override
     public @Nullable String rebalance(Drain.Progress progress) {
-        return new Rebalance(lmrs.named(), relocation, this::moveShares, timeout).run(progress);
+        Rebalance.ShareMover mover = (lmr, from, to) -> moveShares(lmr, from, to, progress::isWanted);
+        return new Rebalance(lmrs.named(), relocation, mover, timeout).run(progress);
     }
 
-    private void moveShares(NamedLmrs.Named lmr, int from, int to) {
+    private void moveShares(NamedLmrs.Named lmr, int from, int to, BooleanSupplier wanted) {
         Masters.Destination there = (now, until) -> relocation.fromTo(now, from, to, until);
         lmrs.masters()
-                .move(lmr.name(), lmr.lmr().id(), null, there, ofMove(lmr.lmr().size()));
+                .move(
+                        lmr.name(),
+                        lmr.lmr().id(),
+                        null,
+                        Masters.whileWanted(there, wanted),
+                        ofMove(lmr.lmr().size()));
     }
 }

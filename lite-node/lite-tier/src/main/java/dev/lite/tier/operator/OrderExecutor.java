@@ -20,7 +20,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -29,6 +28,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -38,7 +38,8 @@ import org.slf4j.LoggerFactory;
  * Executes this node's {@link Orders}. The node that an order names executes a drain or frees orphans; the creator of
  * an anonymous LMR executes its move; the first node to claim it executes any other order. If the executing node is
  * fenced and not back, another node claims its order. Two nodes may execute the same order for a while: every action is safe when
- * repeated.
+ * repeated. A cancelled order has ended in the record; its action stops at its next step, after undoing a move of an LMR that is under
+ * way.
  *
  * <p>One thread ("lite-orders") checks and claims orders. Each order runs on a virtual thread. Limit: {@value
  * #RUNNING_MAX} at a time.
@@ -75,7 +76,7 @@ public final class OrderExecutor implements AutoCloseable {
     private final Actions actions;
     private final Executor executor;
     private final Thread thread;
-    private final Set<Long> running = ConcurrentHashMap.newKeySet();
+    private final Map<Long, Reporter> running = new ConcurrentHashMap<>();
     private final Map<Long, CompletableFuture<Order>> awaited = new ConcurrentHashMap<>();
     private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders, by first sight
     private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: orders of missing nodes
@@ -94,7 +95,7 @@ public final class OrderExecutor implements AutoCloseable {
         String drain(boolean leaving, Drain.Progress progress, Deadline deadline);
 
         @Nullable
-        String move(@Nullable String name, long id, String node);
+        String move(@Nullable String name, long id, String node, BooleanSupplier wanted);
 
         @Nullable
         String freeOrphans(Drain.Progress progress);
@@ -227,13 +228,18 @@ public final class OrderExecutor implements AutoCloseable {
         List<Order> open = book.open();
         seenAtNs.keySet().retainAll(open.stream().map(Order::id).toList());
         missingSinceNs.keySet().retainAll(open.stream().map(Order::id).toList());
+        running.forEach((id, reporter) -> {
+            if (open.stream().noneMatch(order -> order.id() == id)) {
+                reporter.withdraw(); // cancelled, or just ended
+            }
+        });
         boolean drains = false;
         for (Order order : open) {
             if (failsForMissing(order)) {
                 continue;
             }
             drains |= isDrainOfThis(order);
-            if (!running.contains(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
+            if (!running.containsKey(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
                 orders.claim(order, self.name(), registration.get().incarnation(), DIRECTORY)
                         .ifPresent(this::begin);
             }
@@ -301,17 +307,17 @@ public final class OrderExecutor implements AutoCloseable {
     }
 
     private void begin(Order order) {
-        running.add(order.id());
+        Reporter reporter = new Reporter(order);
+        running.put(order.id(), reporter);
         try {
-            executor.execute(() -> carryOut(order));
+            executor.execute(() -> carryOut(order, reporter));
         } catch (RejectedExecutionException e) {
             running.remove(order.id());
             log.debug("order {} is not executed: the node is stopping", order.id());
         }
     }
 
-    private void carryOut(Order order) {
-        Reporter reporter = new Reporter(order);
+    private void carryOut(Order order, Reporter reporter) {
         log.info(
                 "order begins id={} kind={} subject={} target={}",
                 order.id(),
@@ -320,6 +326,7 @@ public final class OrderExecutor implements AutoCloseable {
                 order.target());
         long startNs = System.nanoTime();
         String failure;
+        boolean done = false;
         try {
             failure = act(order, reporter);
         } catch (LiteException e) {
@@ -330,6 +337,7 @@ public final class OrderExecutor implements AutoCloseable {
         }
         try {
             Order ended = recordEnd(order, reporter, failure);
+            done = ended.state() == State.DONE;
             Optional.ofNullable(awaited.remove(order.id())).ifPresent(who -> who.complete(ended));
         } catch (ClusterUnavailableException e) {
             // Another node claims the order once this one is gone; an action without remaining work does nothing.
@@ -345,7 +353,7 @@ public final class OrderExecutor implements AutoCloseable {
             check();
         }
         Runnable leave = onLeave;
-        if (order.kind() == Kind.DRAIN && order.leave() && failure == null && leave != null) {
+        if (order.kind() == Kind.DRAIN && order.leave() && done && leave != null) { // not if it was cancelled meanwhile
             Thread unused = Thread.ofPlatform().name("lite-leave").start(leave);
         }
     }
@@ -374,7 +382,7 @@ public final class OrderExecutor implements AutoCloseable {
         String name = order.lmrId() == 0 ? order.subject() : null;
         return switch (order.kind()) {
             case DRAIN -> drain(order.leave(), reporter);
-            case MOVE -> actions.move(name, order.lmrId(), order.target());
+            case MOVE -> actions.move(name, order.lmrId(), order.target(), reporter::isWanted);
             case FREE_ORPHANS -> actions.freeOrphans(reporter);
             case REBALANCE -> actions.rebalance(reporter);
             case UNDRAIN -> null; // its submission already did the work
@@ -397,7 +405,7 @@ public final class OrderExecutor implements AutoCloseable {
         }
     }
 
-    /** Records an order's progress at intervals. Used by the thread that executes the order. */
+    /** Records an order's progress at intervals. Used by the thread that executes the order, except where noted. */
     private final class Reporter implements Drain.Progress {
         private Order order;
         private long nextNs = System.nanoTime();
@@ -405,14 +413,25 @@ public final class OrderExecutor implements AutoCloseable {
         private long latestTotal;
         private String latestNote = "";
         private boolean unwritten;
+        private volatile boolean withdrawn;
 
         Reporter(Order order) {
             this.order = order;
         }
 
+        /** Makes the action stop at its next step. Any thread. */
+        void withdraw() {
+            withdrawn = true;
+        }
+
+        @Override
+        public boolean isWanted() {
+            return !withdrawn;
+        }
+
         @Override
         public boolean report(long done, long total, String note) {
-            if (closed) {
+            if (closed || withdrawn) {
                 return false;
             }
             latestDone = done;

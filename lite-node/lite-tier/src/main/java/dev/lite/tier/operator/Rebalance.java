@@ -76,7 +76,7 @@ final class Rebalance {
         Set<Long> stay = new HashSet<>();
         for (int moves = 0; moves < MOVES_MAX; moves++) {
             if (!progress.report(moves, 0, "LMRs moved")) {
-                return "it was taken back";
+                return Drain.STOPPED;
             }
             List<Node> byUse = nodes.values().stream()
                     .sorted(Comparator.comparingDouble(Node::used))

@@ -8,6 +8,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
@@ -18,11 +19,13 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.VersionedRecord;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -31,10 +34,13 @@ import java.util.Objects;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Moves that are interrupted: no thread waits forever, and nothing is lost. */
 class MoveFailureTest {
@@ -125,6 +131,37 @@ class MoveFailureTest {
             made.moveTo("n2");
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
             assertThat(Arrays.equals(all(waiting), bytes)).isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aMoveThatIsCancelledBeforeOrAfterItsCopyIsUndone(int cancelledAtCheck) {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            long allocated = allocated(cluster, 3);
+            List<Extent> before = made.extents();
+            Masters masters =
+                    Inside.field(cluster.node(2), "lmrs", LmrServices.class).masters();
+            AtomicInteger checks = new AtomicInteger();
+
+            assertThatThrownBy(() -> masters.move(
+                            "moving",
+                            made.id(),
+                            "n2",
+                            () -> checks.incrementAndGet() < cancelledAtCheck,
+                            Deadline.in(Waits.seconds(20))))
+                    .isInstanceOf(LmrUnavailableException.class)
+                    .hasMessageContaining("cancelled");
+
+            assertThat(made.extents()).isEqualTo(before);
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+            Waits.until("the memory at the target node is free", () -> allocated(cluster, 3) == allocated);
+            masters.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
         }
     }
 

@@ -23,6 +23,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -40,6 +43,12 @@ class OrderExecutorTest {
 
     /** What the nodes do for an order to move. */
     private Runnable action = () -> {};
+
+    /** What they do for an order to move while it is wanted. */
+    private Consumer<BooleanSupplier> moving = wanted -> {};
+
+    /** What they do for an order to drain; returns the reason of a failure. */
+    private Function<Drain.Progress, @Nullable String> draining = progress -> "not in this test";
 
     /** What they do for an order to rebalance; returns whether all of it was done. */
     private Predicate<Drain.Progress> reporting = progress -> true;
@@ -88,13 +97,15 @@ class OrderExecutorTest {
     private final class Counting implements OrderExecutor.Actions {
         @Override
         public @Nullable String drain(boolean leaving, Drain.Progress progress, Deadline deadline) {
-            return "not in this test";
+            begun.incrementAndGet();
+            return draining.apply(progress);
         }
 
         @Override
-        public @Nullable String move(@Nullable String name, long id, String node) {
+        public @Nullable String move(@Nullable String name, long id, String node, BooleanSupplier wanted) {
             begun.incrementAndGet();
             action.run();
+            moving.accept(wanted);
             return null;
         }
 
@@ -265,6 +276,41 @@ class OrderExecutorTest {
 
         awaitEnd(List.of(move));
         assertThat(begun).hasValue(1);
+    }
+
+    @Test
+    void aMoveLearnsThatItsOrderWasCancelledAndTheNextOneIsDone() {
+        start(2);
+        moving = wanted -> Waits.until("it is no longer wanted", () -> !wanted.getAsBoolean());
+        Order move = orders.move("lmr", "n0", SOON);
+        Waits.until("it is begun", () -> begun.get() == 1);
+
+        assertThat(orders.cancel(move.id(), SOON).orElseThrow().state()).isEqualTo(State.FAILED);
+
+        moving = wanted -> {};
+        awaitEnd(List.of(orders.move("lmr", "n0", SOON)));
+        assertThat(find(move).note()).isEqualTo(Orders.CANCELLED);
+    }
+
+    @Test
+    void aNodeWhoseDrainWasCancelledAtItsEndDoesNotLeave() {
+        start(1);
+        Node node = nodes.getFirst();
+        AtomicInteger left = new AtomicInteger();
+        node.executor.onLeave(left::incrementAndGet);
+        draining = progress -> {
+            orders.cancel(orders.list(SOON).getFirst().id(), SOON);
+            return null; // it was empty before it noticed
+        };
+
+        Order drain = orders.drain("n0", true, SOON);
+
+        Waits.until("it ends", () -> find(drain).state().isFinal());
+        awaitEnd(List.of(orders.move("lmr", "n0", SOON))); // the executor continues
+        assertThat(find(drain).note()).isEqualTo(Orders.CANCELLED);
+        assertThat(orders.read(SOON).draining()).isEmpty();
+        Waits.pass(Duration.ofMillis(100)); // leaving would begin now
+        assertThat(left).hasValue(0);
     }
 
     @Test
