@@ -49,6 +49,17 @@ public interface ClusterDirectory extends AutoCloseable {
      */
     NodeRecord register(NodeAdvert advert, Duration deadline);
 
+    /**
+     * Publishes where this process's registration serves its management endpoints, soon and with every later registration.
+     * It is no part of the {@link NodeRecord}: a node that publishes it later is still the same registration.
+     *
+     * @param url the URL below which the endpoints are, for example {@code http://10.0.0.1:7410/actuator}
+     */
+    void publishManagementUrl(String url);
+
+    /** The management URLs of the registered nodes that published one, by node name, from the local cache. Never blocks. */
+    Map<String, String> managementUrls();
+
     /** The registered nodes in the order of their ids, from the local cache. Never blocks. */
     List<NodeRecord> nodes();
 

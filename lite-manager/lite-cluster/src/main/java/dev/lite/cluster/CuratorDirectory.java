@@ -99,6 +99,16 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
+    public void publishManagementUrl(String url) {
+        registrar.publishManagementUrl(url);
+    }
+
+    @Override
+    public Map<String, String> managementUrls() {
+        return live.managementUrls();
+    }
+
+    @Override
     public List<NodeRecord> nodes() {
         return live.cached();
     }

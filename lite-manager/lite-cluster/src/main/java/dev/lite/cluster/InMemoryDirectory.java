@@ -39,6 +39,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private @Nullable NodeAdvert advert;
     private final Map<String, List<Runnable>> watches = new HashMap<>();
     private @Nullable NodeRecord registered;
+    private @Nullable String managementUrl;
 
     private InMemoryDirectory(Store store) {
         this.store = store;
@@ -293,6 +294,27 @@ public final class InMemoryDirectory implements ClusterDirectory {
             String reason = String.valueOf(
                     NodeIds.nameTaken(current.record(), Duration.ZERO).getMessage());
             listeners.notifyLater(listener -> listener.registrationRefused(reason));
+        }
+    }
+
+    @Override
+    public void publishManagementUrl(String url) {
+        synchronized (store) {
+            managementUrl = url;
+        }
+    }
+
+    @Override
+    public Map<String, String> managementUrls() {
+        synchronized (store) {
+            Map<String, String> urls = new HashMap<>();
+            store.live.forEach((name, registration) -> {
+                String url = registration.owner().managementUrl;
+                if (url != null) {
+                    urls.put(name, url);
+                }
+            });
+            return urls;
         }
     }
 

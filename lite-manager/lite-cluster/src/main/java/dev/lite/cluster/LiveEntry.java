@@ -1,7 +1,9 @@
 package dev.lite.cluster;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tools.jackson.core.JacksonException;
@@ -12,8 +14,10 @@ import tools.jackson.databind.json.JsonMapper;
  *
  * @param owner identifies the directory object that made it, also across sessions
  * @param node the registration
+ * @param managementUrl see {@link ClusterDirectory#publishManagementUrl}; null while the node has none
  */
-record LiveEntry(String owner, NodeRecord node) {
+@JsonInclude(JsonInclude.Include.NON_NULL)
+record LiveEntry(String owner, NodeRecord node, @Nullable String managementUrl) {
     private static final Logger log = LoggerFactory.getLogger(LiveEntry.class);
     private static final JsonMapper JSON = JsonMapper.builder().build();
 

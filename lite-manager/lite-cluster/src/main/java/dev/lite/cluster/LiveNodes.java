@@ -3,7 +3,9 @@ package dev.lite.cluster;
 import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -25,6 +27,7 @@ final class LiveNodes implements AutoCloseable {
     private volatile boolean known;
 
     private volatile List<NodeRecord> cached = List.of();
+    private volatile Map<String, String> managementUrls = Map.of();
 
     /** @param onChange receives each new list, on the listener thread */
     LiveNodes(
@@ -56,6 +59,11 @@ final class LiveNodes implements AutoCloseable {
         return cached;
     }
 
+    /** The cached management URLs, by node name. */
+    Map<String, String> managementUrls() {
+        return managementUrls;
+    }
+
     boolean isKnown() {
         return known;
     }
@@ -71,14 +79,24 @@ final class LiveNodes implements AutoCloseable {
     }
 
     private void refresh() {
-        List<NodeRecord> nodes;
+        List<LiveEntry> entries;
         try (var data = cache.stream()) {
-            nodes = data.filter(child -> child.getPath().startsWith(paths.live + "/"))
+            entries = data.filter(child -> child.getPath().startsWith(paths.live + "/"))
                     .flatMap((ChildData child) -> LiveEntry.parse(child.getPath(), child.getData()).stream())
-                    .map(LiveEntry::node)
-                    .sorted(Comparator.comparingInt(NodeRecord::id))
                     .toList();
         }
+        Map<String, String> urls = new HashMap<>();
+        for (LiveEntry entry : entries) {
+            String url = entry.managementUrl();
+            if (url != null) {
+                urls.put(entry.node().name(), url);
+            }
+        }
+        managementUrls = Map.copyOf(urls);
+        List<NodeRecord> nodes = entries.stream()
+                .map(LiveEntry::node)
+                .sorted(Comparator.comparingInt(NodeRecord::id))
+                .toList();
         if (!nodes.equals(cached)) {
             cached = nodes;
             onChange.accept(nodes);

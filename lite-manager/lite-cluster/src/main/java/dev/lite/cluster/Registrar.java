@@ -6,6 +6,7 @@ import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -53,6 +54,7 @@ final class Registrar implements AutoCloseable {
 
     private @Nullable NodeAdvert advert;
     private @Nullable NodeRecord registered;
+    private @Nullable String managementUrl;
 
     Registrar(ZooKeeperSession session, ZooKeeperPaths paths, ListenerThread listeners, String threadName) {
         this.session = session;
@@ -102,7 +104,10 @@ final class Registrar implements AutoCloseable {
                     continue;
                 }
                 if (live.get().stat().getEphemeralOwner() == session.sessionId()) {
-                    return there.get().node(); // made by an earlier attempt whose answer was lost
+                    if (isPublished(there.get(), live, deadline)) {
+                        return there.get().node(); // made before, or by an attempt whose answer was lost
+                    }
+                    continue;
                 }
                 // Left by an older session of this process, and would be removed when that session times out.
                 operations.add(Op.delete(live.path(), live.get().stat().getVersion()));
@@ -111,7 +116,9 @@ final class Registrar implements AutoCloseable {
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
             operations.add(Op.setData(paths.id(wanted.name()), idData.bytes(), before));
             operations.add(session.createOp(
-                    paths.live(wanted.name()), new LiveEntry(owner, record).toBytes(), CreateMode.EPHEMERAL));
+                    paths.live(wanted.name()),
+                    new LiveEntry(owner, record, managementUrl).toBytes(),
+                    CreateMode.EPHEMERAL));
             Answer<List<OpResult>> made =
                     session.await(session.multi(paths.live(wanted.name()), operations), deadline, what);
             if (made.isOk()) {
@@ -121,6 +128,32 @@ final class Registrar implements AutoCloseable {
                 throw made.unexpected();
             }
         }
+    }
+
+    /** Adds the management URL to this process's registration; false if the registration changed meanwhile. */
+    private boolean isPublished(LiveEntry entry, Answer<ZooKeeperSession.Data> live, Deadline deadline) {
+        if (Objects.equals(entry.managementUrl(), managementUrl)) {
+            return true;
+        }
+        byte[] bytes = new LiveEntry(owner, entry.node(), managementUrl).toBytes();
+        Op change = Op.setData(live.path(), bytes, live.get().stat().getVersion());
+        Answer<List<OpResult>> changed =
+                session.await(session.multi(live.path(), List.of(change)), deadline, "publish the management URL");
+        if (!changed.isOk() && !changed.is(Code.BADVERSION) && !changed.is(Code.NONODE)) {
+            throw changed.unexpected();
+        }
+        return changed.isOk();
+    }
+
+    /** Publishes the URL soon, and again with every later registration. Waits while a registration is being made. */
+    void publishManagementUrl(String url) {
+        lock.lock();
+        try {
+            managementUrl = url;
+        } finally {
+            lock.unlock();
+        }
+        verifySoon();
     }
 
     /** Whether the registration exists and belongs to this session. */

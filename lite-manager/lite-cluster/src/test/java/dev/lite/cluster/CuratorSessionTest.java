@@ -127,7 +127,7 @@ class CuratorSessionTest {
                                     Op.delete(paths.live("a"), -1),
                                     session.createOp(
                                             paths.live("a"),
-                                            new LiveEntry("another process", successor).toBytes(),
+                                            new LiveEntry("another process", successor, null).toBytes(),
                                             CreateMode.EPHEMERAL))),
                     Deadline.in(DEADLINE),
                     "test");

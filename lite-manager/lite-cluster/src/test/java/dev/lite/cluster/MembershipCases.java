@@ -49,6 +49,32 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
+    default void aManagementUrlIsPublishedWithoutAChangeOfTheMembership() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener recorded = new RecordingListener();
+        NodeRecord registered = one.register(advert("a"), DEADLINE);
+        open().register(advert("b"), DEADLINE);
+        Waits.until("both are seen", () -> other.nodes().size() == 2);
+        other.addListener(recorded);
+        Waits.until("the listener is notified", () -> recorded.lastNodes().equals(List.of("a", "b")));
+
+        one.publishManagementUrl("http://a:7410/actuator");
+
+        Waits.until("the URL is seen", () -> other.managementUrls().equals(Map.of("a", "http://a:7410/actuator")));
+        assertThat(other.nodesNow(DEADLINE)).contains(registered);
+        assertThat(recorded.nodes).hasSize(1);
+
+        expire(one);
+        Waits.until(
+                "it is registered again",
+                () -> other.nodes().stream().anyMatch(node -> node.incarnation() > registered.incarnation()));
+        assertThat(other.managementUrls()).containsKey("a");
+        one.close();
+        Waits.until("it is gone with its node", () -> other.managementUrls().isEmpty());
+    }
+
+    @Test
     default void aLateListenerIsNotifiedOfTheExistingNodes() {
         ClusterDirectory one = open();
         one.register(advert("a"), DEADLINE);

@@ -9,6 +9,7 @@ import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -29,6 +30,9 @@ import org.springframework.util.unit.DataSize;
  * @param runDirectory Directory for sockets; created if it is missing. The path of a socket has at most 106 bytes.
  * @param socket Unix socket that applications attach to. Default: node.sock in the run directory.
  * @param socketMode Permission bits of that socket, octal; users with write permission may attach.
+ * @param managementUrl URL below which managers reach the node's actuator endpoints, such as
+ *     http://10.0.0.1:7410/actuator. Default: the address of its own web server, which other hosts cannot reach while it
+ *     is loopback.
  * @param fabrics Fabrics to other nodes in order of preference: shm, rdma, tcp. Ignored when lite.fabric is set.
  * @param tcp Connections to nodes on other hosts over TCP.
  * @param rdma Connections to nodes on other hosts over RDMA.
@@ -56,6 +60,7 @@ record NodeProperties(
         @DefaultValue("/run/lite") Path runDirectory,
         @Nullable Path socket,
         @DefaultValue("660") String socketMode,
+        @Nullable URI managementUrl,
         @DefaultValue("shm") List<String> fabrics,
         @DefaultValue Tcp tcp,
         @DefaultValue Rdma rdma,
@@ -332,6 +337,7 @@ record NodeProperties(
     /** Uses these fabrics instead of the configured ones. */
     LiteNodeConfig toConfig(String cluster, List<String> chosen) {
         checkTimes();
+        checkManagementUrl();
         checkChannels();
         LiteNodeConfig.Builder builder = LiteNodeConfig.builder(
                         cluster, nodeName(), arena.size().toBytes(), runDirectory.toAbsolutePath())
@@ -373,6 +379,16 @@ record NodeProperties(
         }
         throw new IllegalArgumentException(
                 "lite.node.socket-mode is %s; it must be 0 to %o".formatted(socketMode, MODE_MAX));
+    }
+
+    private void checkManagementUrl() {
+        if (managementUrl != null
+                && (managementUrl.getHost() == null
+                        || !("http".equals(managementUrl.getScheme()) || "https".equals(managementUrl.getScheme())))) {
+            throw new IllegalArgumentException(
+                    "lite.node.management-url is \"%s\"; it must be http://HOST:PORT/PATH or https://HOST:PORT/PATH"
+                            .formatted(managementUrl));
+        }
     }
 
     private void checkTimes() {

@@ -7,6 +7,7 @@ import dev.lite.cluster.process.ProcessUrls;
 import dev.lite.cluster.process.ReadyFile;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.SessionServer;
+import java.net.URI;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -31,6 +32,8 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     private final Environment environment;
     private final LiteNode node;
     private final Duration drainTimeout;
+    private final ClusterDirectory directory;
+    private final @Nullable URI managementUrl;
     private final ApplicationContext context;
     private @Nullable ReadyFile readyFile;
 
@@ -46,6 +49,8 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
         this.environment = context.getEnvironment();
         this.node = node;
         this.drainTimeout = properties.drainTimeout();
+        this.directory = directory;
+        this.managementUrl = properties.managementUrl();
         this.context = context;
         node.onLeave(() -> {
             log.info("stopping because an operator drained the node with the option to leave");
@@ -65,6 +70,7 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     void ready() {
         ProcessUrls urls = new ProcessUrls(environment::getProperty);
         String health = urls.health();
+        directory.publishManagementUrl(managementUrl == null ? urls.management() : managementUrl.toString());
         log.info("node ready socket={} health={}", sessions.socket(), health);
         if (process.readyFile() != null) {
             Map<String, String> values = new LinkedHashMap<>();

@@ -224,4 +224,16 @@ class NodePropertiesTest {
                     .hasMessageContaining(mode);
         }
     }
+
+    @Test
+    void anInvalidManagementUrlIsReported() {
+        for (String url : List.of("ftp://host/x", "http:///x", "10.0.0.1:7410")) {
+            assertThatThrownBy(
+                            () -> bind(Map.of("lite.node.management-url", url)).toConfig("lite"))
+                    .hasMessageContaining("lite.node.management-url");
+        }
+        assertThat(bind(Map.of("lite.node.management-url", "http://10.0.0.1:7410/actuator"))
+                        .toConfig("lite"))
+                .isNotNull();
+    }
 }

@@ -295,6 +295,16 @@ public final class SimulatedDirectory implements ClusterDirectory {
     }
 
     @Override
+    public void publishManagementUrl(String url) {
+        throw new UnsupportedOperationException("a simulated node serves no HTTP");
+    }
+
+    @Override
+    public Map<String, String> managementUrls() {
+        return Map.of();
+    }
+
+    @Override
     public List<NodeRecord> nodesNow(Duration deadline) {
         return call("read the nodes", deadline, store::nodes);
     }

@@ -16,22 +16,27 @@ public final class ProcessUrls {
         this.properties = properties;
     }
 
+    /** The URL of the health endpoint. */
+    public String health() {
+        return management() + "/health";
+    }
+
     /**
-     * The URL of the health endpoint. A management port of its own takes address and encryption from {@code
+     * The URL below which the management endpoints are. A management port of its own takes address and encryption from {@code
      * management.server.*}, and from {@code server.*} where those are not set, as Spring Boot does.
      */
-    public String health() {
-        String endpoints = get("management.endpoints.web.base-path").orElse("/actuator");
-        String endpoint = endpoints.equals("/") ? "/health" : endpoints + "/health";
+    public String management() {
+        String path = get("management.endpoints.web.base-path").orElse("/actuator");
+        String endpoints = path.equals("/") ? "" : path;
         String managementPort = get("local.management.port").orElse("");
         if (managementPort.isEmpty() || managementPort.equals(port())) {
-            return base() + endpoint;
+            return base() + endpoints;
         }
         boolean encrypted = isEncrypted("management.server.ssl", isEncrypted("server.ssl", false));
         String address = get("management.server.address").orElseGet(this::address);
         return url(encrypted, address, managementPort)
                 + get("management.server.base-path").orElse("")
-                + endpoint;
+                + endpoints;
     }
 
     /** The URL of the web server, without a trailing slash. */

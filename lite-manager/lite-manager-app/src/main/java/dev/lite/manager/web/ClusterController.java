@@ -61,24 +61,6 @@ class ClusterController {
         return EpochView.of(directory.epoch());
     }
 
-    @Operation(summary = "The registered nodes, in the order of their ids")
-    @GetMapping("/nodes")
-    List<NodeView> nodes() {
-        return directory.nodes().stream()
-                .map(node -> NodeView.of(node, orders.draining()))
-                .toList();
-    }
-
-    @Operation(summary = "A registered node")
-    @GetMapping("/nodes/{name}")
-    NodeView node(@PathVariable String name) {
-        return directory.nodes().stream()
-                .filter(node -> node.name().equals(name))
-                .findFirst()
-                .map(node -> NodeView.of(node, orders.draining()))
-                .orElseThrow(() -> Refusals.notFound("node", name));
-    }
-
     @Operation(summary = "The named LMRs, in the order of their names")
     @GetMapping("/lmrs")
     Page<LmrView> lmrs(

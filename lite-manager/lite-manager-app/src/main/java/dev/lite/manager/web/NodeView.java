@@ -1,8 +1,11 @@
 package dev.lite.manager.web;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.manager.nodes.NodeState;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A registered node.
@@ -14,6 +17,8 @@ import java.util.Set;
  * @param arenaBytes the size of its arena
  * @param fabrics driver name → address
  * @param draining whether it is drained or marked for draining: nothing new is placed there
+ * @param state if requested: its memory, sessions, links and counts, as the node itself reports them
+ * @param problem if requested: why there is no state
  */
 record NodeView(
         String name,
@@ -22,7 +27,9 @@ record NodeView(
         String host,
         long arenaBytes,
         Map<String, String> fabrics,
-        boolean draining) {
+        boolean draining,
+        @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Map<String, Object> state,
+        @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable String problem) {
 
     /** @param draining the names of the nodes that are drained or marked for draining */
     static NodeView of(NodeRecord node, Set<String> draining) {
@@ -33,6 +40,14 @@ record NodeView(
                 node.host(),
                 node.arenaBytes(),
                 node.fabrics(),
-                draining.contains(node.name()));
+                draining.contains(node.name()),
+                null,
+                null);
+    }
+
+    /** With what the node itself reports. */
+    NodeView with(NodeState reported) {
+        return new NodeView(
+                name, id, incarnation, host, arenaBytes, fabrics, draining, reported.state(), reported.problem());
     }
 }

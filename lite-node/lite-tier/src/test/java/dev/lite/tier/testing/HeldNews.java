@@ -222,6 +222,16 @@ public final class HeldNews implements ClusterDirectory {
     }
 
     @Override
+    public void publishManagementUrl(String url) {
+        directory.publishManagementUrl(url);
+    }
+
+    @Override
+    public Map<String, String> managementUrls() {
+        return directory.managementUrls();
+    }
+
+    @Override
     public List<NodeRecord> nodesNow(Duration deadline) {
         return directory.nodesNow(deadline);
     }
