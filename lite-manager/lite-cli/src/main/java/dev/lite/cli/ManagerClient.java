@@ -1,11 +1,13 @@
 package dev.lite.cli;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -29,6 +31,7 @@ final class ManagerClient implements AutoCloseable {
     private static final int FORBIDDEN = 403;
     private static final int UNAVAILABLE = 503;
     private static final int ERRORS = 400;
+    private static final int ERROR_BYTES_MAX = 65_536;
 
     /** The poll interval for orders. Clients that need faster updates use the manager's event stream. */
     private static final long FOLLOW_NS = TimeUnit.MILLISECONDS.toNanos(200);
@@ -66,6 +69,15 @@ final class ManagerClient implements AutoCloseable {
      */
     JsonNode get(String path) {
         return send(path, HttpRequest.newBuilder().GET());
+    }
+
+    /**
+     * Sends a DELETE request, which must be safe to repeat.
+     *
+     * @throws CommandFailedException when no manager responds, or one responds with an error
+     */
+    JsonNode delete(String path) {
+        return send(path, HttpRequest.newBuilder().DELETE());
     }
 
     /**
@@ -123,7 +135,8 @@ final class ManagerClient implements AutoCloseable {
         }
     }
 
-    private static String describe(JsonNode order) {
+    /** One line for people: its state and progress. */
+    static String describe(JsonNode order) {
         StringBuilder line = new StringBuilder("order %s %s"
                 .formatted(order.path("id").asString(), order.path("state").asString()));
         if (order.has("executor")) {
@@ -137,21 +150,62 @@ final class ManagerClient implements AutoCloseable {
         return note.isEmpty() ? line.toString() : line + ": " + note;
     }
 
+    /**
+     * Opens a stream of server-sent events.
+     *
+     * @param lastId the last event that the caller has, or null
+     * @return the stream, which the caller closes
+     * @throws CommandFailedException when no manager responds, or one responds with an error
+     */
+    InputStream stream(String path, @Nullable String lastId) {
+        HttpRequest.Builder request = HttpRequest.newBuilder().GET();
+        if (lastId != null) {
+            request.header("Last-Event-ID", lastId);
+        }
+        HttpResponse<InputStream> answer = send(path, request, "text/event-stream", BodyHandlers.ofInputStream());
+        if (answer.statusCode() >= ERRORS) {
+            try (InputStream body = answer.body()) {
+                throw failure(
+                        answer.statusCode(), new String(body.readNBytes(ERROR_BYTES_MAX), StandardCharsets.UTF_8));
+            } catch (IOException e) {
+                throw failure(answer.statusCode(), "");
+            }
+        }
+        return answer.body();
+    }
+
     private JsonNode send(String path, HttpRequest.Builder request) {
+        HttpResponse<String> answer = send(path, request, "application/json", BodyHandlers.ofString());
+        if (answer.statusCode() >= ERRORS) {
+            throw failure(answer.statusCode(), answer.body());
+        }
+        try {
+            return JSON.readTree(answer.body());
+        } catch (JacksonException e) {
+            throw new CommandFailedException(
+                    ExitStatus.FAILED,
+                    "%s answered %d without JSON; is it a manager?".formatted(manager(), answer.statusCode()),
+                    e);
+        }
+    }
+
+    /** Sends a request to the first manager that responds, which becomes the first of the list. */
+    private <T> HttpResponse<T> send(
+            String path, HttpRequest.Builder request, String accepted, HttpResponse.BodyHandler<T> body) {
         if (token != null) {
             request.header("Authorization", "Bearer " + token);
         }
-        request.header("Accept", "application/json, application/problem+json").timeout(timeout);
+        request.header("Accept", accepted + ", application/problem+json").timeout(timeout);
         StringBuilder failures = new StringBuilder();
-        HttpResponse<String> away = null;
+        HttpResponse<T> away = null;
         for (URI manager : List.copyOf(managers)) {
             try {
-                HttpResponse<String> answer = client.send(
-                        request.copy().uri(URI.create(manager + path)).build(), HttpResponse.BodyHandlers.ofString());
+                HttpResponse<T> answer = client.send(
+                        request.copy().uri(URI.create(manager + path)).build(), body);
                 if (answer.statusCode() != UNAVAILABLE) {
                     managers.remove(manager);
                     managers.addFirst(manager);
-                    return checked(manager, answer);
+                    return answer;
                 }
                 away = answer;
             } catch (IOException e) {
@@ -162,7 +216,7 @@ final class ManagerClient implements AutoCloseable {
             }
         }
         if (away != null) {
-            return checked(manager(), away);
+            return away;
         }
         throw new CommandFailedException(ExitStatus.UNREACHABLE, "no manager could be reached:" + failures);
     }
@@ -172,26 +226,21 @@ final class ManagerClient implements AutoCloseable {
         return message == null ? e.getClass().getSimpleName() : message;
     }
 
-    private static JsonNode checked(URI manager, HttpResponse<String> answer) {
-        int status = answer.statusCode();
-        JsonNode body;
+    private CommandFailedException failure(int status, String body) {
+        String detail;
         try {
-            body = JSON.readTree(answer.body());
+            detail = JSON.readTree(body).path("detail").asString("");
         } catch (JacksonException e) {
-            throw new CommandFailedException(
-                    ExitStatus.FAILED, "%s answered %d without JSON; is it a manager?".formatted(manager, status), e);
+            return new CommandFailedException(
+                    ExitStatus.FAILED, "%s answered %d without JSON; is it a manager?".formatted(manager(), status), e);
         }
-        if (status >= ERRORS) {
-            String detail = body.path("detail").asString();
-            throw new CommandFailedException(
-                    status == UNAUTHORIZED || status == FORBIDDEN ? ExitStatus.DENIED : ExitStatus.FAILED,
-                    detail.isEmpty() ? "%s answered %d".formatted(manager, status) : detail);
-        }
-        return body;
+        return new CommandFailedException(
+                status == UNAUTHORIZED || status == FORBIDDEN ? ExitStatus.DENIED : ExitStatus.FAILED,
+                detail.isEmpty() ? "%s answered %d".formatted(manager(), status) : detail);
     }
 
     @Override
     public void close() {
-        client.close();
+        client.shutdownNow(); // not close(), which would wait for a stream
     }
 }

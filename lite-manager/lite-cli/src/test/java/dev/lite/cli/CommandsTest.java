@@ -25,6 +25,10 @@ class CommandsTest {
             "[{'name':'node-1','id':0,'incarnation':3,'host':'alpha/123','arenaBytes':67108864,'fabrics':{'tcp':'x','shm':'y'},'draining':false},"
                     + "{'name':'node-two','id':11,'incarnation':1,'host':'beta/9','arenaBytes':1610612736,'fabrics':{},'draining':true}]";
 
+    private static final String NODES_WITH_STATE = NODES.replace(
+                    "false}", "false,'state':{'arena':{'usedBytes':1048576,'freeBytes':66060288}}}")
+            .replace("true}", "true,'problem':'it is paused'}");
+
     private final StringWriter out = new StringWriter();
     private final StringWriter err = new StringWriter();
     private FakeManager manager;
@@ -56,18 +60,19 @@ class CommandsTest {
 
     @Test
     void nodesPrintsATableWithAlignedColumns() {
-        manager.with("GET /api/nodes", 200, NODES);
+        manager.with("GET /api/nodes?state=true", 200, NODES_WITH_STATE);
         assertThat(ask("nodes")).isZero();
         assertThat(out.toString()).isEqualTo("""
-                NAME      ID  INCARNATION  STATE     ARENA    FABRICS  HOST
-                node-1    0   3            live      64 MiB   shm,tcp  alpha
-                node-two  11  1            draining  1.5 GiB           beta
+                NAME      ID  INCARNATION  STATE     ARENA    USED   FREE    FABRICS  HOST
+                node-1    0   3            live      64 MiB   1 MiB  63 MiB  shm,tcp  alpha
+                node-two  11  1            draining  1.5 GiB  ?      ?                beta
                 """);
+        assertThat(err.toString()).isEqualTo("node-two: it is paused\n");
     }
 
     @Test
     void jsonPrintsTheManagersAnswer() {
-        manager.with("GET /api/nodes", 200, NODES);
+        manager.with("GET /api/nodes?state=true", 200, NODES);
         assertThat(ask("nodes", "--json")).isZero();
         assertThat(ManagerClient.JSON.readTree(out.toString()))
                 .isEqualTo(ManagerClient.JSON.readTree(NODES.replace('\'', '"')));
@@ -137,6 +142,120 @@ class CommandsTest {
     }
 
     @Test
+    void anOrderIsCancelled() {
+        manager.with("DELETE /api/orders/7", 200, "{'id':7,'state':'FAILED','done':1,'total':4,'note':'cancelled'}")
+                .with("DELETE /api/orders/8", 409, "{'detail':'order 8 has ended already: it is DONE'}");
+        assertThat(ask("orders", "cancel", "7")).isZero();
+        assertThat(out.toString()).isEqualTo("order 7 FAILED, 1 of 4: cancelled\n");
+        assertThat(ask("orders", "cancel", "8")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString()).isEqualTo("lite: order 8 has ended already: it is DONE\n");
+    }
+
+    @Test
+    void anLmrIsShownWithItsPlaceAndPermissions() {
+        manager.with(
+                "GET /api/lmrs/shop%2Fx",
+                200,
+                "{'name':'shop/x','id':'12','state':'MOVING','bytes':2048,'shares':[{'node':'node-1','bytes':2048,'runs':1}],"
+                        + "'defaultPermissions':['READ'],'grants':{'uid:7':['READ','MASTER'],'x':[]},'movingTo':[{'nodeId':3,'bytes':2048,'runs':2}]}");
+        assertThat(ask("lmr", "shop/x")).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                name         shop/x
+                id           12
+                state        MOVING
+                size         2048 (2 KiB)
+                others may   READ
+                uid:7        READ, MASTER
+                x            nothing
+                share at     node-1: 2 KiB in 1 pieces
+                moves to     (3, away): 2 KiB in 2 pieces
+                """);
+    }
+
+    @Test
+    void locksAreShownWithTheirHoldersAsFarAsKnown() {
+        manager.with(
+                "GET /api/locks?state=true&prefix=&after=&limit=500",
+                200,
+                "{'items':[{'name':'a','node':'node-1','taken':true,'waiters':2,'holder':{'node':'node-2','application':'shop'}},"
+                        + "{'name':'b','node':'node-1','taken':false,'waiters':0},{'name':'c','nodeId':9}]}");
+        assertThat(ask("locks")).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                NAME  HOME       HOLDER          WAITERS
+                a     node-1     shop at node-2  2
+                b     node-1                     0
+                c     (9, away)  ?               ?
+                """);
+    }
+
+    @Test
+    void epochsShowRemovedNodesThatAreNotFencedYet() {
+        manager.with(
+                "GET /api/epochs",
+                200,
+                "{'number':5,'members':[{'name':'n1','id':0,'incarnation':3}],'removals':[{'name':'n2','id':1,'incarnation':2,'fenced':false}]}");
+        assertThat(ask("epochs")).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                epoch 5
+                NODE  ID  INCARNATION  STATE
+                n1    0   3            member
+                n2    1   2            removed, NOT FENCED YET
+                """);
+    }
+
+    @Test
+    void sessionsAreListedAndSilentNodesAreNamed() {
+        manager.with(
+                "GET /api/sessions",
+                200,
+                "{'sessions':[{'node':'n1','id':7,'application':'shop','principal':'uid:0','pid':99,'since':'2026-01-01T00:00:00Z'}],'silent':[{'node':'n2','problem':'no answer'}]}");
+        assertThat(ask("sessions")).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                NODE  ID  APPLICATION  PRINCIPAL  PROCESS  SINCE
+                n1    7   shop         uid:0      99       2026-01-01T00:00:00Z
+                """);
+        assertThat(err.toString()).isEqualTo("n2: no answer\n");
+    }
+
+    @Test
+    void watchPrintsEventsAndReconnectsWhereItStopped() {
+        manager.with("GET /api/events", 200, """
+                        :alive
+                        id:m-1
+                        event:state
+                        data:{"nodes":[{"name":"n1"}],"leadership":{"managers":["m"]},"directory":{"available":true}}
+
+                        id:m-2
+                        event:orders
+                        data:{"changed":[{"id":7,"kind":"DRAIN","node":"n1","state":"RUNNING","executor":"n1","note":""}]}
+
+                        """).with("GET /api/events", 200, """
+                        id:m-3
+                        event:nodes
+                        data:{"joined":[{"name":"n2","id":1,"incarnation":4}],"left":[{"name":"n1"}]}
+
+                        """);
+        assertThat(ask("watch", "--for", "1200ms")).isZero();
+        assertThat(out.toString().replaceAll("(?m)^[0-9:]*  ", "")).startsWith("""
+                nodes: n1
+                managers, the leader first: m
+                ZooKeeper is available
+                order 7 RUNNING by n1 (DRAIN n1)
+                node n2 joined: id 1, incarnation 4
+                node n1 left
+                """);
+        assertThat(manager.lastEventIds()).startsWith("", "m-2");
+    }
+
+    @Test
+    void watchWithJsonPrintsALineForEachEvent() {
+        manager.with("GET /api/events", 200, "id:m-1\nevent:nodes\ndata:{\"joined\":[]}\n\n");
+        assertThat(ask("watch", "--for", "300ms", "--json")).isZero();
+        assertThat(out.toString()).isEqualTo("{\"id\":\"m-1\",\"type\":\"nodes\",\"data\":{\"joined\":[]}}\n");
+        assertThat(lite("watch", "--manager", "http://127.0.0.1:1")).isEqualTo(ExitStatus.UNREACHABLE);
+    }
+
+    @Test
     void anOrderThatIsNotDoneInTimeEndsWithExitStatusFive() {
         manager.with("POST /api/rebalance", 202, "{'id':9,'state':'WANTED'}")
                 .with("GET /api/orders/9", 200, "{'id':9,'state':'WANTED'}");
@@ -158,8 +277,8 @@ class CommandsTest {
         FakeManager gone = new FakeManager();
         String goneUrl = gone.url();
         gone.close();
-        try (FakeManager away = new FakeManager().with("GET /api/nodes", 503, "{'detail':'away'}")) {
-            manager.with("GET /api/nodes", 200, "[]");
+        try (FakeManager away = new FakeManager().with("GET /api/nodes?state=true", 503, "{'detail':'away'}")) {
+            manager.with("GET /api/nodes?state=true", 200, "[]");
             assertThat(lite("nodes", "--manager", goneUrl + "," + away.url() + "/," + manager.url()))
                     .isZero();
             assertThat(away.requests()).hasSize(1);
@@ -173,7 +292,7 @@ class CommandsTest {
 
     @Test
     void theTokenComesFromAFileAndAWrongTokenEndsWithExitStatusFour() throws IOException {
-        manager.withToken("0123456789abcdef").with("GET /api/nodes", 200, "[]");
+        manager.withToken("0123456789abcdef").with("GET /api/nodes?state=true", 200, "[]");
         Path file = Files.writeString(directory.resolve("token"), "0123456789abcdef\n");
         assertThat(ask("nodes", "--token-file", file.toString())).isZero();
         Files.writeString(file, "another-0123456789");
@@ -194,7 +313,16 @@ class CommandsTest {
                 "nodes --manager ,",
                 "nodes --timeout 0",
                 "rebalance --deadline -1",
-                "up --arena much"
+                "up --arena much",
+                "orders cancel",
+                "orders cancel x",
+                "orders --json cancel 7",
+                "lmr",
+                "locks --limit 0",
+                "logs",
+                "logs node-1 --lines -1",
+                "watch --for soon",
+                "watch --for 0s"
             })
     void anInvalidCommandLineEndsWithExitStatusTwo(String line) {
         assertThat(line.isEmpty() ? lite() : lite(line.split(" "))).isEqualTo(ExitStatus.USAGE);
@@ -203,7 +331,7 @@ class CommandsTest {
 
     @Test
     void anAnswerWithoutJsonIsReported() {
-        manager.with("GET /api/nodes", 200, "<html>");
+        manager.with("GET /api/nodes?state=true", 200, "<html>");
         assertThat(ask("nodes")).isEqualTo(ExitStatus.FAILED);
         assertThat(err.toString()).contains("without JSON; is it a manager?");
     }

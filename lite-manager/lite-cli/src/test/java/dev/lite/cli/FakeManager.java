@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +19,7 @@ final class FakeManager implements AutoCloseable {
     private final HttpServer server;
     private final Map<String, ArrayDeque<Answer>> answers = new ConcurrentHashMap<>();
     private final List<String> requests = new CopyOnWriteArrayList<>();
+    private final List<String> lastEventIds = new CopyOnWriteArrayList<>();
     private volatile @Nullable String token;
 
     private record Answer(int status, String body) {}
@@ -47,10 +49,19 @@ final class FakeManager implements AutoCloseable {
         return requests;
     }
 
+    /** The last event that each request for events names; empty if none. */
+    List<String> lastEventIds() {
+        return lastEventIds;
+    }
+
     private void answer(HttpExchange exchange) throws IOException {
         String request = exchange.getRequestMethod() + " " + exchange.getRequestURI();
         String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
         requests.add(body.isEmpty() ? request : request + " " + body);
+        if (request.endsWith("/api/events")) {
+            lastEventIds.add(
+                    Objects.requireNonNullElse(exchange.getRequestHeaders().getFirst("Last-Event-ID"), ""));
+        }
         Answer answer = new Answer(404, "{\"detail\":\"the fake has no " + request + "\"}");
         ArrayDeque<Answer> known = answers.get(request);
         if (token != null

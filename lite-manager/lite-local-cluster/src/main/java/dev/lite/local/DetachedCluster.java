@@ -64,11 +64,7 @@ public final class DetachedCluster {
         }
         try {
             LocalProcess started = LocalProcess.start(
-                    process,
-                    Files.readAllLines(command),
-                    work.resolve("logs").resolve(process + ".log"),
-                    LocalCluster.readyFile(work, process),
-                    null);
+                    process, Files.readAllLines(command), log(process), LocalCluster.readyFile(work, process), null);
             started.awaitReady(SILENCE_MAX);
             return started;
         } catch (IOException e) {
@@ -110,6 +106,12 @@ public final class DetachedCluster {
             }
         }
         return values;
+    }
+
+    /** The file with a process's output; it exists once the process was started. */
+    public Path log(String process) {
+        known(process);
+        return work.resolve("logs").resolve(process + ".log");
     }
 
     private Path known(String process) {

@@ -1,0 +1,159 @@
+package dev.lite.cli;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+
+/**
+ * Reads a manager's server-sent events. Reconnects when the stream ends or is silent, to another manager if necessary, and
+ * asks for the events that it missed. Used by one thread; a second one reads from the connection.
+ */
+final class EventStream {
+    private static final String END = "\u0000";
+
+    /** A manager sends something every 10 s, unless configured otherwise: then this reconnects more often than necessary. */
+    private static final Duration SILENCE_MAX = Duration.ofMinutes(1);
+
+    private static final Duration RETRY = Duration.ofSeconds(1);
+    private static final int LINES_WAITING_MAX = 1024;
+
+    private final ManagerClient manager;
+    private final Consumer<String> warnings;
+    private @Nullable String lastId;
+
+    /** @param warnings gets a line when the connection was lost */
+    EventStream(ManagerClient manager, Consumer<String> warnings) {
+        this.manager = manager;
+        this.warnings = warnings;
+    }
+
+    /**
+     * An event.
+     *
+     * @param id for reconnecting; empty if there is none
+     * @param type its kind
+     * @param data its content
+     */
+    record Event(String id, String type, JsonNode data) {
+        /** The event in one line. */
+        String json() {
+            return ManagerClient.JSON
+                    .createObjectNode()
+                    .put("id", id)
+                    .put("type", type)
+                    .set("data", data)
+                    .toString();
+        }
+    }
+
+    /**
+     * Reads for some time, or until the thread is interrupted.
+     *
+     * @param events gets every event; returns false to end
+     * @throws CommandFailedException when the first connection fails, or a manager refuses
+     */
+    void read(Duration length, Predicate<Event> events) {
+        long endNs = System.nanoTime() + length.toNanos();
+        boolean connected = false;
+        boolean warned = false;
+        try {
+            while (System.nanoTime() - endNs < 0 && !Thread.currentThread().isInterrupted()) {
+                try (InputStream body = manager.stream("/api/events", lastId)) {
+                    connected = true;
+                    warned = false;
+                    if (!readAll(body, endNs, events)) {
+                        return;
+                    }
+                } catch (CommandFailedException e) {
+                    if (!connected || e.exitStatus() == ExitStatus.DENIED) {
+                        throw e;
+                    }
+                    if (!warned) {
+                        warnings.accept("lite: the connection was lost; trying again: " + e.getMessage());
+                        warned = true;
+                    }
+                } catch (IOException e) {
+                    warnings.accept("lite: the connection was lost: " + e.getMessage());
+                }
+                LockSupport.parkNanos(this, Math.min(RETRY.toNanos(), endNs - System.nanoTime()));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // the user ends it
+        }
+    }
+
+    /** Returns false when it was asked to end, or the time is over. */
+    private boolean readAll(InputStream body, long endNs, Predicate<Event> events) throws InterruptedException {
+        BlockingQueue<String> lines = new ArrayBlockingQueue<>(LINES_WAITING_MAX);
+        Thread reader = Thread.ofVirtual().name("lite-events").start(() -> copyLines(body, lines));
+        try {
+            String type = "";
+            String id = "";
+            StringBuilder data = new StringBuilder();
+            while (true) {
+                long leftNs = endNs - System.nanoTime();
+                String line = lines.poll(Math.min(leftNs, SILENCE_MAX.toNanos()), TimeUnit.NANOSECONDS);
+                if (line == null) {
+                    return System.nanoTime() - endNs < 0; // silent for too long: connect again
+                }
+                if (line.equals(END)) {
+                    return true;
+                }
+                int colon = line.indexOf(':');
+                String field = colon < 0 ? line : line.substring(0, colon);
+                String value = colon < 0 ? "" : line.substring(colon + 1).stripLeading();
+                switch (field) {
+                    case "event" -> type = value;
+                    case "id" -> id = value;
+                    case "data" -> data.append(value);
+                    default -> {}
+                }
+                if (line.isEmpty() && !data.isEmpty()) {
+                    lastId = id.isEmpty() ? lastId : id;
+                    if (!events.test(new Event(id, type, parse(data.toString())))) {
+                        return false;
+                    }
+                    data.setLength(0);
+                    type = "";
+                }
+            }
+        } finally {
+            reader.interrupt();
+        }
+    }
+
+    private static JsonNode parse(String data) {
+        try {
+            return ManagerClient.JSON.readTree(data);
+        } catch (JacksonException e) {
+            throw new CommandFailedException(ExitStatus.FAILED, "an event is no JSON; is it a manager?", e);
+        }
+    }
+
+    private static void copyLines(InputStream body, BlockingQueue<String> lines) {
+        try {
+            try (BufferedReader reader = new BufferedReader(new InputStreamReader(body, StandardCharsets.UTF_8))) {
+                for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                    lines.put(line);
+                }
+            } catch (IOException e) {
+                // The connection broke, or was closed by the other thread.
+            }
+            lines.put(END);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // nobody reads the queue any more
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package dev.lite.cli;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.RandomAccessFile;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** Prints the end of a log, and what is added to it. Used by one thread. */
+final class LogTail {
+    private static final int BLOCK_BYTES = 64 << 10;
+    private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(200);
+
+    private final Path log;
+    private final int lines;
+    private final boolean follow;
+    private final PrintWriter out;
+
+    /**
+     * @param lines how many of the last lines are printed at first
+     * @param follow whether to continue with new lines until the thread is interrupted
+     */
+    LogTail(Path log, int lines, boolean follow, PrintWriter out) {
+        this.log = log;
+        this.lines = lines;
+        this.follow = follow;
+        this.out = out;
+    }
+
+    /** Prints. */
+    void print() throws IOException {
+        if (!Files.exists(log) && !follow) {
+            throw new CommandFailedException(ExitStatus.FAILED, "%s does not exist".formatted(log));
+        }
+        long at = Files.exists(log) ? printEnd() : 0;
+        while (follow && !Thread.currentThread().isInterrupted() && !out.checkError()) {
+            LockSupport.parkNanos(this, POLL_NS);
+            long bytes = Files.exists(log) ? Files.size(log) : 0;
+            at = print(bytes < at ? 0 : at, bytes); // a shorter file was begun anew
+        }
+    }
+
+    private long printEnd() throws IOException {
+        long end = Files.size(log);
+        return print(startOfLastLines(end), end);
+    }
+
+    /** The position of the first of the last lines, searched from the end block by block. */
+    private long startOfLastLines(long end) throws IOException {
+        if (lines == 0) {
+            return end;
+        }
+        byte[] block = new byte[BLOCK_BYTES];
+        int left = lines;
+        try (RandomAccessFile file = new RandomAccessFile(log.toFile(), "r")) {
+            for (long blockEnd = end; blockEnd > 0; ) {
+                int length = (int) Math.min(block.length, blockEnd);
+                file.seek(blockEnd - length);
+                file.readFully(block, 0, length);
+                for (int index = length - 1; index >= 0; index--) {
+                    long position = blockEnd - length + index;
+                    if (block[index] == '\n' && position != end - 1 && --left == 0) {
+                        return position + 1;
+                    }
+                }
+                blockEnd -= length;
+            }
+            return 0;
+        } catch (EOFException e) {
+            return 0; // begun anew meanwhile
+        }
+    }
+
+    /** Prints whole lines between two positions; returns the position after the last one printed. */
+    private long print(long from, long to) throws IOException {
+        long at = from;
+        try (RandomAccessFile file = new RandomAccessFile(log.toFile(), "r")) {
+            while (at < to) {
+                byte[] block = new byte[(int) Math.min(BLOCK_BYTES, to - at)];
+                file.seek(at);
+                file.readFully(block);
+                // The rest of a line is printed when it is complete, unless it is longer than a block or nothing will
+                // follow.
+                int length = block.length;
+                if (at + length < to || follow) {
+                    int lineEnd = lastLineEnd(block);
+                    if (lineEnd == 0 && length < BLOCK_BYTES) {
+                        break;
+                    }
+                    length = lineEnd == 0 ? length : lineEnd;
+                }
+                out.print(new String(block, 0, length, StandardCharsets.UTF_8));
+                at += length;
+            }
+        } catch (EOFException e) {
+            at = 0;
+        }
+        out.flush();
+        return at;
+    }
+
+    private static int lastLineEnd(byte[] block) {
+        for (int index = block.length - 1; index >= 0; index--) {
+            if (block[index] == '\n') {
+                return index + 1;
+            }
+        }
+        return 0;
+    }
+}

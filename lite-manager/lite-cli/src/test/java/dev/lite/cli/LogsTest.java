@@ -1,0 +1,93 @@
+package dev.lite.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.local.DetachedCluster;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The end of a process's log. */
+class LogsTest {
+    @TempDir
+    Path directory;
+
+    private final StringWriter text = new StringWriter();
+    private Path log;
+
+    @BeforeEach
+    void makeCluster() throws IOException {
+        Files.createDirectories(directory.resolve("commands"));
+        Files.createDirectories(directory.resolve("logs"));
+        Files.createFile(directory.resolve("commands/node-1"));
+        log = new DetachedCluster("c", directory).log("node-1");
+    }
+
+    private static String lines(int from, int to) {
+        return IntStream.range(from, to)
+                .mapToObj(line -> "line %d is %s%n".formatted(line, "ä".repeat(line % 200)))
+                .collect(Collectors.joining());
+    }
+
+    private LogTail tail(int lines, boolean follow) {
+        return new LogTail(log, lines, follow, new PrintWriter(text, true));
+    }
+
+    @Test
+    void theLastLinesArePrinted() throws IOException {
+        Files.writeString(log, lines(0, 3000));
+        tail(3, false).print();
+        assertThat(text.toString()).isEqualTo(lines(2997, 3000));
+        text.getBuffer().setLength(0);
+        tail(2000, false).print();
+        assertThat(text.toString()).isEqualTo(lines(1000, 3000));
+        text.getBuffer().setLength(0);
+        tail(5000, false).print();
+        assertThat(text.toString()).isEqualTo(lines(0, 3000));
+        text.getBuffer().setLength(0);
+        Files.writeString(log, "without an end", StandardOpenOption.APPEND);
+        tail(2, false).print();
+        assertThat(text.toString()).isEqualTo(lines(2999, 3000) + "without an end");
+    }
+
+    @Test
+    void newLinesAreFollowedAlsoInALogThatIsBegunAnew() throws IOException {
+        Files.writeString(log, lines(0, 5));
+        Thread follower = Thread.ofPlatform().start(() -> {
+            try {
+                tail(1, true).print();
+            } catch (IOException e) {
+                text.write(e.toString());
+            }
+        });
+        try {
+            Waits.until("the end is printed", () -> text.toString().equals(lines(4, 5)));
+            Files.writeString(log, lines(5, 8) + "half", StandardOpenOption.APPEND);
+            Waits.until("the new lines are printed", () -> text.toString().equals(lines(4, 8)));
+            Files.writeString(log, " a line\n", StandardOpenOption.APPEND);
+            Waits.until("the completed line is printed", () -> text.toString().endsWith("half a line\n"));
+            Files.writeString(log, "anew\n");
+            Waits.until("the new log is printed", () -> text.toString().endsWith("anew\n"));
+        } finally {
+            follower.interrupt();
+            Waits.join(follower);
+        }
+    }
+
+    @Test
+    void aLogThatDoesNotExistIsReported() {
+        assertThat(Files.exists(log)).isFalse();
+        org.assertj.core.api.Assertions.assertThatThrownBy(() -> tail(1, false).print())
+                .isInstanceOf(CommandFailedException.class)
+                .hasMessageContaining("node-1.log does not exist");
+    }
+}
