@@ -22,6 +22,7 @@ import java.util.stream.Collectors;
  * @param arena its memory
  * @param sessions attached applications
  * @param links the other nodes
+ * @param lockWaiters locks whose home is this node and that have waiters, by id: how many wait; at most {@value #LOCKS_MAX}
  * @param operations what applications asked this node for, by kind
  * @param transfers transfers to and from other nodes, by fabric and kind
  * @param repeatedTransfers transfers that were repeated after the loss of a connection
@@ -35,9 +36,11 @@ record NodeStatus(
         Arena arena,
         List<Session> sessions,
         List<Link> links,
+        Map<String, Integer> lockWaiters,
         Map<String, Count> operations,
         Map<String, Map<String, Count>> transfers,
         long repeatedTransfers) {
+    private static final int LOCKS_MAX = 1000;
 
     /**
      * The node's memory.
@@ -72,6 +75,7 @@ record NodeStatus(
             int pid,
             int uid,
             Instant since,
+            List<String> locks,
             int handles,
             Map<String, Count> operations) {
         private static Session of(SessionInfo info) {
@@ -82,6 +86,7 @@ record NodeStatus(
                     info.pid(),
                     info.uid(),
                     info.since(),
+                    info.locks(),
                     info.handles(),
                     tags(info.operations()));
         }
@@ -108,9 +113,18 @@ record NodeStatus(
                 Arena.of(node.usage()),
                 sessions.stream().map(Session::of).toList(),
                 links(node),
+                lockWaiters(node),
                 tags(operations),
                 transfers,
                 node.repeatedTransfers());
+    }
+
+    private static Map<String, Integer> lockWaiters(LiteNode node) {
+        Map<String, Integer> waiters = new TreeMap<>();
+        node.lockWaiters().entrySet().stream()
+                .limit(LOCKS_MAX)
+                .forEach(lock -> waiters.put(Long.toString(lock.getKey()), lock.getValue()));
+        return waiters;
     }
 
     private static List<Link> links(LiteNode node) {

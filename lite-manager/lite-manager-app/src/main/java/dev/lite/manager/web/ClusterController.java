@@ -3,6 +3,7 @@ package dev.lite.manager.web;
 import dev.lite.api.LmrSpec;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.Leadership;
+import dev.lite.manager.nodes.NodeStates;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
 import java.util.List;
@@ -26,18 +27,21 @@ class ClusterController {
     private final ManagerIdentity identity;
     private final RecordReader records;
     private final OrderWatch orders;
+    private final NodeStates states;
 
     ClusterController(
             ClusterDirectory directory,
             Leadership leadership,
             ManagerIdentity identity,
             RecordReader records,
-            OrderWatch orders) {
+            OrderWatch orders,
+            NodeStates states) {
         this.directory = directory;
         this.leadership = leadership;
         this.identity = identity;
         this.records = records;
         this.orders = orders;
+        this.states = states;
     }
 
     @Operation(summary = "This manager and the current leader")
@@ -91,7 +95,10 @@ class ClusterController {
             @Parameter(description = "Where to continue: the \"next\" value of the previous page")
                     @RequestParam(defaultValue = "")
                     String after,
-            @Parameter(description = "The page size, 1 to 1000") @RequestParam(defaultValue = "100") int limit) {
+            @Parameter(description = "The page size, 1 to 1000") @RequestParam(defaultValue = "100") int limit,
+            @Parameter(description = "Whether to ask the nodes who holds the locks and how many wait")
+                    @RequestParam(defaultValue = "false")
+                    boolean state) {
         Page<LockView> page =
                 records.page(LOCK_PREFIX + prefix, LOCK_PREFIX + after, Page.checkedLimit(limit), (record, lmr) -> {
                     int home = lmr.shares().getFirst().node();
@@ -99,10 +106,18 @@ class ClusterController {
                             record.substring(LOCK_PREFIX.length()),
                             Long.toString(lmr.id()),
                             records.nodeName(home),
-                            home);
+                            home,
+                            null,
+                            null,
+                            null);
                 });
         String next = page.next();
-        return new Page<>(page.items(), next == null ? null : next.substring(LOCK_PREFIX.length()));
+        List<LockView> locks = page.items();
+        if (state) {
+            LockHolders holders = new LockHolders(states.ask(directory.nodes()));
+            locks = locks.stream().map(holders::with).toList();
+        }
+        return new Page<>(locks, next == null ? null : next.substring(LOCK_PREFIX.length()));
     }
 
     private static void checkName(String name) {

@@ -6,6 +6,7 @@ import com.sun.net.httpserver.HttpServer;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
+import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.manager.RunningManager;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
@@ -21,6 +22,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -32,7 +34,11 @@ import tools.jackson.databind.JsonNode;
 class NodeStatesTest {
     private static final String STATE = """
             {"name":"answers","arena":{"bytes":100,"usedBytes":30,"freeBytes":70,"largestFreeBytes":60},
-             "sessions":[{"id":7,"application":"shop","principal":"uid:0","pid":1,"since":"2026-01-01T00:00:00Z"}]}""";
+             "sessions":[{"id":7,"application":"shop","principal":"uid:0","pid":1,"since":"2026-01-01T00:00:00Z","locks":["a lock"]}],
+             "lockWaiters":{"77":3}}""";
+
+    /** Long enough for the nodes that answer. */
+    private static final Duration NODE_DEADLINE = Waits.seconds(2);
 
     @TempDir
     static Path work;
@@ -42,7 +48,7 @@ class NodeStatesTest {
 
     @BeforeAll
     static void start() throws IOException {
-        manager = new RunningManager(work, "--lite.manager.node-deadline=300ms");
+        manager = new RunningManager(work, "--lite.manager.node-deadline=%dms".formatted(NODE_DEADLINE.toMillis()));
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         resources.add(() -> server.stop(0));
         answer(server, "/ok/lite", 200, STATE);
@@ -121,7 +127,8 @@ class NodeStatesTest {
                                 case "old" -> "answered 404; it has no such endpoint: is it an older version?";
                                 case "text" -> "answered no JSON object";
                                 case "long" -> "no answer from http://127.0.0.1";
-                                case "paused" -> "not within 300 ms (lite.manager.node-deadline)";
+                                case "paused" ->
+                                    "not within %d ms (lite.manager.node-deadline)".formatted(NODE_DEADLINE.toMillis());
                                 case "refuses" -> "no answer from http://127.0.0.1";
                                 case "silly" -> "its management URL \"no url\" is invalid";
                                 case "embedded" -> "it publishes no management URL";
@@ -139,6 +146,33 @@ class NodeStatesTest {
         assertThat(view.get("sessions").get(0).get("node").asString()).isEqualTo("answers");
         assertThat(view.get("sessions").get(0).get("application").asString()).isEqualTo("shop");
         assertThat(view.get("silent").size()).isEqualTo(9);
+    }
+
+    @Test
+    void locksAreShownWithTheirHolderAndWaitersAsFarAsKnown() throws IOException, InterruptedException {
+        int home = manager.json("/api/nodes/answers").get("id").asInt();
+        int paused = manager.json("/api/nodes/paused").get("id").asInt();
+        lock("a lock", 77, home);
+        lock("another", 78, paused);
+        JsonNode locks = manager.json("/api/locks?state=true").get("items");
+        JsonNode held = locks.get(0);
+        assertThat(held.has("taken")).as(locks.toString()).isTrue();
+        assertThat(held.get("taken").asBoolean()).isTrue();
+        assertThat(held.get("waiters").asLong()).isEqualTo(3);
+        assertThat(held.get("holder").get("application").asString()).isEqualTo("shop");
+        assertThat(held.get("holder").get("node").asString()).isEqualTo("answers");
+        JsonNode unknown = locks.get(1);
+        assertThat(unknown.get("node").asString()).isEqualTo("paused");
+        assertThat(unknown.has("taken")).isFalse();
+        assertThat(unknown.has("waiters")).isFalse();
+        assertThat(manager.json("/api/locks").get("items").get(0).has("holder")).isFalse();
+    }
+
+    private static void lock(String name, long id, int home) {
+        LmrRecord.Share share = new LmrRecord.Share(home, new UUID(1, 2), List.of(new LmrRecord.Run(0, 4096, 0)));
+        LmrRecord record = new LmrRecord(id, LmrRecord.State.LIVE, 8, 12, 0, Map.of(), List.of(share));
+        manager.directory()
+                .create(ClusterDirectory.INTERNAL_PREFIX + "lock/" + name, record.encode(), RunningManager.DEADLINE);
     }
 
     @Test

@@ -406,6 +406,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return links.standbyWakeups();
     }
 
+    /** The locks whose home is this node and that have waiters, by id: how many wait. Waiters that still spin are missing. */
+    public Map<Long, Integer> lockWaiters() {
+        return sync.waiting();
+    }
+
     /** Statistics of contended locks, for metrics. */
     public SyncStats syncStats() {
         return sync.stats();

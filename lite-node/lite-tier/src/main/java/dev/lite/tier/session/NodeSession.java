@@ -19,6 +19,7 @@ import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.channel.NodeChannels;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -50,7 +51,7 @@ final class NodeSession implements Runnable {
 
     private volatile @Nullable SessionInfo info;
     private boolean admitted;
-    private @Nullable TierSession tier;
+    private volatile @Nullable TierSession tier; // written by this session's thread
     private @Nullable ControlRequestHandler requests;
     private @Nullable ChannelRequests channels;
     /** Written by the session's thread. */
@@ -83,7 +84,18 @@ final class NodeSession implements Runnable {
                         known.application(),
                         handles.size(),
                         known.since(),
+                        locks(),
                         operations());
+    }
+
+    private List<String> locks() {
+        TierSession current = tier;
+        return current == null
+                ? List.of()
+                : current.sync().held().stream()
+                        .sorted()
+                        .limit(SessionInfo.LOCKS_MAX)
+                        .toList();
     }
 
     private Map<Kind, Count> operations() {
@@ -192,7 +204,8 @@ final class NodeSession implements Runnable {
         } catch (LiteException no) {
             return refuse(no.code(), no.getMessage());
         }
-        info = new SessionInfo(id, peer.pid(), peer.uid(), principal, hello.application(), 0, Instant.now(), Map.of());
+        info = new SessionInfo(
+                id, peer.pid(), peer.uid(), principal, hello.application(), 0, Instant.now(), List.of(), Map.of());
         welcome(tier, principal);
         return true;
     }

@@ -3,6 +3,7 @@ package dev.lite.tier.session;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -15,6 +16,7 @@ import java.util.Map;
  * @param application the application's own name
  * @param handles the number of its handles
  * @param since when it attached
+ * @param locks names of locks that it holds, at most {@value #LOCKS_MAX}
  * @param operations what it has asked the node for; calls through channels between applications are missing
  */
 public record SessionInfo(
@@ -25,4 +27,8 @@ public record SessionInfo(
         String application,
         int handles,
         Instant since,
-        Map<Kind, Count> operations) {}
+        List<String> locks,
+        Map<Kind, Count> operations) {
+    /** How many locks are shown. */
+    public static final int LOCKS_MAX = 1000;
+}

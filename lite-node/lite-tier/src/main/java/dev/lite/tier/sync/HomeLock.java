@@ -77,6 +77,11 @@ final class HomeLock {
         return word;
     }
 
+    /** The number of tickets that are known to wait. */
+    synchronized int waiting() {
+        return waiters.size();
+    }
+
     private long now() {
         long seen = word.fetchAdd(0, word.deadline(CALL));
         if (LockWord.isDead(seen)) {

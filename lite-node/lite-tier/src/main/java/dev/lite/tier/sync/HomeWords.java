@@ -6,6 +6,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.tier.sync.WordStore.Kind;
 import dev.lite.tier.sync.WordStore.Named;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -64,6 +65,18 @@ final class HomeWords {
     <R> R atBarrier(WordRef ref, Function<HomeBarrier, R> action) {
         HomeBarrier home = home(barriers, ref, word -> new HomeBarrier(word, calls, cluster, executor));
         return unlessLeaving(ref, () -> action.apply(home));
+    }
+
+    /** The locks with waiters, by the id of their word: how many wait. Waiters that still spin are missing. */
+    Map<Long, Integer> waiting() {
+        Map<Long, Integer> waiting = new HashMap<>();
+        locks.forEach((id, home) -> {
+            int count = home.waiting();
+            if (count > 0) {
+                waiting.put(id, count);
+            }
+        });
+        return waiting;
     }
 
     private static <R> R unlessLeaving(WordRef ref, Supplier<R> action) {

@@ -8,6 +8,7 @@ import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.sync.WordStore.Kind;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
@@ -239,6 +240,11 @@ public final class SyncService implements AutoCloseable {
      */
     public void loseLocks() {
         locks.all().forEach(NodeLock::lose);
+    }
+
+    /** The locks whose home is this node and that have waiters, by id: how many wait. Waiters that still spin are missing. */
+    public Map<Long, Integer> waiting() {
+        return homes.waiting();
     }
 
     /** The counters of contended locks. */

@@ -39,6 +39,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Random;
@@ -59,6 +60,8 @@ class RealTierSessionTest {
 
     private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
     private final Deque<Runnable> opened = new ArrayDeque<>();
+    private final List<LiteNode> nodes = new ArrayList<>();
+    private final List<SessionServer> servers = new ArrayList<>();
     private Path arenas;
     private Lite first;
     private Lite second;
@@ -86,6 +89,8 @@ class RealTierSessionTest {
         SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve(name + ".sock")), node);
         opened.push(server::close);
         server.start();
+        nodes.add(node);
+        servers.add(server);
         Lite lite = Lite.attach(AttachOptions.to(server.socket(), "app-at-" + name));
         opened.push(lite::close);
         return lite;
@@ -110,6 +115,21 @@ class RealTierSessionTest {
         }
         // A node that shuts down cleanly and retains nothing removes its directory; the last one also removes the root.
         assertThat(arenas).doesNotExist();
+    }
+
+    @Test
+    void theLocksOfASessionAndTheWaitersAtTheirHomeAreShown() {
+        HeldLock held = first.sync().lock("l").acquire(Waits.seconds(20));
+        assertThat(servers.get(0).sessions().getFirst().locks()).containsExactly("l");
+        Thread waiting = Thread.ofPlatform()
+                .start(() -> second.sync().lock("l").acquire(Waits.seconds(20)).close());
+        Waits.until(
+                "the other session waits",
+                () -> List.copyOf(nodes.get(0).lockWaiters().values()).equals(List.of(1)));
+        held.close();
+        Waits.join(waiting);
+        assertThat(servers.get(0).sessions().getFirst().locks()).isEmpty();
+        Waits.until("nobody waits", () -> nodes.get(0).lockWaiters().isEmpty());
     }
 
     @Test
