@@ -11,7 +11,7 @@ final class ExitStatus {
     /** The command line is wrong. */
     static final int USAGE = 2;
 
-    /** No manager could be reached. */
+    /** No manager or node could be reached. */
     static final int UNREACHABLE = 3;
 
     /** The manager rejected the token. */

@@ -34,6 +34,14 @@ import picocli.CommandLine.Spec;
             ProcessCommands.Restart.class,
             ProcessCommands.Env.class,
             LogsCommand.class,
+            DataCommands.Get.class,
+            DataCommands.Put.class,
+            DataCommands.Dump.class,
+            DataCommands.Create.class,
+            DataCommands.Free.class,
+            DataCommands.Grant.class,
+            TopCommand.class,
+            BenchCommand.class,
             LocalCommands.Down.class,
             LocalCommands.Prepare.class,
             LiteCommand.Completion.class,
@@ -43,20 +51,33 @@ import picocli.CommandLine.Spec;
             "0:done",
             "1:rejected or failed; the message says why",
             "2:the command line is wrong",
-            "3:no manager could be reached",
+            "3:no manager or node could be reached",
             "4:the manager rejected the token",
             "5:the order is still running at the deadline"
         },
         footerHeading = "%nEnvironment:%n",
         footer = {
-            "  LITE_MANAGER     URLs of the managers, separated by commas",
-            "  LITE_TOKEN       the manager's token; or LITE_TOKEN_FILE, a file that contains it",
-            "  LITE_HOME        the directory where \"up\" records its clusters; default: ~/.lite",
-            "  LITE_JAVA        the java executable that the wrapper script uses"
+            "  LITE_MANAGER        URLs of the managers, separated by commas",
+            "  LITE_TOKEN          the manager's token; or LITE_TOKEN_FILE, a file that contains it",
+            "  LITE_CLIENT_SOCKET  the socket of a node, for the commands that read and change LMRs",
+            "  LITE_CLIENT_TOKEN   the token of an application, for the same commands",
+            "  LITE_HOME           the directory where \"up\" records its clusters; default: ~/.lite",
+            "  LITE_JAVA           the java executable that the wrapper script uses"
         })
 final class LiteCommand implements Runnable {
+    private final Streams streams;
+
     @Spec
     private @Nullable CommandSpec spec;
+
+    LiteCommand(Streams streams) {
+        this.streams = streams;
+    }
+
+    /** Standard input and output as bytes. */
+    Streams streams() {
+        return streams;
+    }
 
     @Override
     public void run() {

@@ -1,5 +1,6 @@
 package dev.lite.cli;
 
+import dev.lite.api.LiteException;
 import dev.lite.local.ProcessFailedException;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -14,13 +15,18 @@ public final class LiteMain {
 
     /** Arguments as in {@code lite --help}. */
     public static void main(String[] arguments) {
+        System.setProperty("slf4j.internal.verbosity", "ERROR"); // this command has no log
         System.exit(commandLine(writer(FileDescriptor.out), writer(FileDescriptor.err))
                 .execute(arguments));
     }
 
     /** The complete command line interface, writing to these writers. */
     static CommandLine commandLine(PrintWriter out, PrintWriter err) {
-        CommandLine commandLine = new CommandLine(new LiteCommand());
+        return commandLine(out, err, Streams.ofProcess());
+    }
+
+    static CommandLine commandLine(PrintWriter out, PrintWriter err, Streams streams) {
+        CommandLine commandLine = new CommandLine(new LiteCommand(streams));
         return commandLine
                 .setOut(out)
                 .setErr(err)
@@ -34,6 +40,7 @@ public final class LiteMain {
             case CommandFailedException known -> status = known.exitStatus();
             case IllegalArgumentException known -> status = ExitStatus.USAGE;
             case ProcessFailedException known -> status = ExitStatus.FAILED;
+            case LiteException known -> status = ExitStatus.FAILED;
             case UncheckedIOException known -> status = ExitStatus.FAILED;
             default -> {
                 failure.printStackTrace(command.getErr()); // a bug: print the stack trace

@@ -152,6 +152,41 @@ class CommandsTest {
     }
 
     @Test
+    void aMissingSocketIsReported() {
+        assertThat(lite("get", "x", "--socket", directory.resolve("none.sock").toString()))
+                .isEqualTo(ExitStatus.UNREACHABLE);
+        assertThat(err.toString()).contains("none.sock").doesNotContain("\tat ");
+        assertThat(lite("get", "x", "--name", "no-such-cluster-here")).isEqualTo(ExitStatus.UNREACHABLE);
+        assertThat(err.toString()).contains("give --socket or LITE_CLIENT_SOCKET");
+    }
+
+    @Test
+    void topShowsRatesFromTwoReadings() {
+        String reading =
+                "[{'name':'n1','incarnation':%d,'state':{'sessions':[{}],'operations':{'read':{'operations':%d,'bytes':%d}}}},{'name':'n2','incarnation':1,'problem':'paused'}]";
+        manager.with("GET /api/nodes?state=true", 200, reading.formatted(1, 1000, 64_000))
+                .with("GET /api/nodes?state=true", 200, reading.formatted(1, 1_001_000, 64_064_000))
+                .with("GET /api/nodes?state=true", 200, reading.formatted(2, 5, 5));
+        assertThat(ask("top", "--every", "100ms", "--count", "2", "--json")).isZero();
+        String[] lines = out.toString().split("\n");
+        assertThat(lines).hasSize(2);
+        var first = ManagerClient.JSON.readTree(lines[0]);
+        assertThat(first.get(0).get("read").asDouble()).isBetween(1.0, 10_000_000.0);
+        assertThat(first.get(0).get("bytes").asDouble()
+                        / first.get(0).get("read").asDouble())
+                .isEqualTo(64);
+        assertThat(first.get(1).get("problem").asString()).isEqualTo("paused");
+        var restarted = ManagerClient.JSON.readTree(lines[1]);
+        assertThat(restarted.get(0).has("read")).isFalse();
+        out.getBuffer().setLength(0);
+        assertThat(ask("top", "--every", "100ms", "--count", "1")).isZero();
+        assertThat(out.toString())
+                .contains("NODE  SESSIONS  READ/S")
+                .contains("n1    1         0")
+                .contains("n2    ?");
+    }
+
+    @Test
     void anLmrIsShownWithItsPlaceAndPermissions() {
         manager.with(
                 "GET /api/lmrs/shop%2Fx",
@@ -322,7 +357,26 @@ class CommandsTest {
                 "logs",
                 "logs node-1 --lines -1",
                 "watch --for soon",
-                "watch --for 0s"
+                "watch --for 0s",
+                "get",
+                "get x --offset -1",
+                "get x --length much",
+                "put",
+                "put x /no/such/file",
+                "dump x --offset x",
+                "create x",
+                "create x 0",
+                "create x 1TB",
+                "create x 1KB --nodes a,,b",
+                "create x 1KB --others-may master",
+                "create x 1KB --others-may all",
+                "free",
+                "grant x y",
+                "grant x y write,swim",
+                "get x --timeout 0",
+                "top --every 1ms",
+                "top --count 0",
+                "bench --count 0"
             })
     void anInvalidCommandLineEndsWithExitStatusTwo(String line) {
         assertThat(line.isEmpty() ? lite() : lite(line.split(" "))).isEqualTo(ExitStatus.USAGE);

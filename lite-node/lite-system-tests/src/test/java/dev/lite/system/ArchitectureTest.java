@@ -92,9 +92,9 @@ class ArchitectureTest {
     }
 
     @Test
-    void commandLineUsesTheClusterOnlyByRest() {
+    void commandLineUsesTheClusterOnlyByRestAndAsAnApplication() {
         onlyUses("local");
-        onlyUses("cli", "local");
+        onlyUses("cli", "local", "api");
     }
 
     @Test
