@@ -82,13 +82,19 @@ final class AccessFilter extends OncePerRequestFilter {
         if (request.getHeader(HttpHeaders.TRANSFER_ENCODING) != null) {
             return refusal(HttpStatus.LENGTH_REQUIRED, "the request has no Content-Length");
         }
-        if (request.getContentLengthLong() > BODY_BYTES_MAX) {
+        long limit = isContent(request) ? DataController.CONTENT_BYTES_MAX : BODY_BYTES_MAX;
+        if (request.getContentLengthLong() > limit) {
             return refusal(
                     HttpStatus.CONTENT_TOO_LARGE,
                     "the request's body has %d bytes; the limit is %d"
-                            .formatted(request.getContentLengthLong(), BODY_BYTES_MAX));
+                            .formatted(request.getContentLengthLong(), limit));
         }
         return null;
+    }
+
+    /** Whether the body is the content of an LMR, which is not read into memory as a whole. */
+    private static boolean isContent(HttpServletRequest request) {
+        return request.getMethod().equals("PUT") && request.getRequestURI().endsWith("/content");
     }
 
     /** The scheme may differ: a proxy may terminate TLS. */

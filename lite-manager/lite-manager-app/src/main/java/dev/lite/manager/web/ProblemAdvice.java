@@ -2,6 +2,7 @@ package dev.lite.manager.web;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
 import dev.lite.api.NodeUnreachableException;
 import java.util.Collection;
 import org.jspecify.annotations.Nullable;
@@ -40,6 +41,19 @@ class ProblemAdvice extends ResponseEntityExceptionHandler {
     @ExceptionHandler
     ResponseEntity<ProblemDetail> noSuchNode(NodeUnreachableException e) {
         return ResponseEntity.status(HttpStatus.NOT_FOUND).body(problem(HttpStatus.NOT_FOUND, e));
+    }
+
+    /** Errors of the manager's own session with a node. */
+    @ExceptionHandler
+    ResponseEntity<ProblemDetail> ofSession(LiteException e) {
+        HttpStatus status = switch (e.code()) {
+            case LMR_NOT_FOUND, LMR_FREED -> HttpStatus.NOT_FOUND;
+            case LMR_EXISTS -> HttpStatus.CONFLICT;
+            case LMR_PERMISSION -> HttpStatus.FORBIDDEN;
+            case LMR_BOUNDS -> HttpStatus.BAD_REQUEST;
+            default -> HttpStatus.SERVICE_UNAVAILABLE;
+        };
+        return ResponseEntity.status(status).body(problem(status, e));
     }
 
     /** Names the field of a request's body that is unknown or has a wrong value. */

@@ -44,6 +44,15 @@ final class Refusals {
         return new ErrorResponseException(HttpStatus.CONFLICT, problem, null);
     }
 
+    /** This manager is not configured for the request. */
+    static ErrorResponseException noSession() {
+        ProblemDetail problem = ProblemDetail.forStatusAndDetail(
+                HttpStatus.NOT_IMPLEMENTED,
+                "this manager has no session with a node; set lite.manager.client-socket to the socket of a node on its host");
+        problem.setProperty("parameter", "lite.manager.client-socket");
+        return new ErrorResponseException(HttpStatus.NOT_IMPLEMENTED, problem, null);
+    }
+
     /** A limit is reached. */
     static ErrorResponseException full(String what, long value, long limit) {
         ProblemDetail problem = ProblemDetail.forStatusAndDetail(

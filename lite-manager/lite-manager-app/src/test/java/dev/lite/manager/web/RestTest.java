@@ -207,12 +207,29 @@ class RestTest {
                 .isNotEqualTo(403);
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "GET, /api/lmrs/zoo/content, ''",
+        "DELETE, /api/lmrs/zoo, ''",
+        "POST, /api/lmrs, '{\"name\":\"x\",\"bytes\":1}'",
+        "POST, /api/lmrs/zoo/grants, '{\"principal\":\"x\",\"permissions\":[\"READ\"]}'",
+    })
+    void aManagerWithoutASessionRefusesToReadAndChangeLmrs(String method, String path, String body)
+            throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(manager.uri(path))
+                .header("Content-Type", "application/json")
+                .method(method, HttpRequest.BodyPublishers.ofString(body));
+        assertProblem(manager.send(request), 501, "set lite.manager.client-socket");
+    }
+
     @Test
     void aBodyThatIsTooLongOrHasNoLengthIsRefusedUnread() throws IOException {
         String head = "POST /api/rebalance HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
         assertThat(raw(head + "Content-Length: 65537\r\n\r\n"))
                 .startsWith("HTTP/1.1 413")
                 .contains("65537", "65536");
+        String put = "PUT /api/lmrs/zoo/content HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16777217\r\n\r\n";
+        assertThat(raw(put)).startsWith("HTTP/1.1 413").contains("16777217", "16777216");
         assertThat(raw(head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).startsWith("HTTP/1.1 411");
     }
 

@@ -1,0 +1,34 @@
+package dev.lite.manager.data;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * The manager's own session with a node, for requests that read or change LMRs.
+ *
+ * @param clientSocket Socket of a node on the manager's host. By default the manager has no session, and refuses these
+ *     requests.
+ * @param clientToken Token of the manager as an application, if the node requires one.
+ * @param clientDeadline How long one operation may wait for the node.
+ */
+@ConfigurationProperties("lite.manager")
+record SessionProperties(
+        @Nullable Path clientSocket,
+        @Nullable String clientToken,
+        @DefaultValue("10s") Duration clientDeadline) {
+    SessionProperties {
+        if (clientDeadline.isNegative() || clientDeadline.isZero()) {
+            throw new IllegalArgumentException(
+                    "lite.manager.client-deadline is %s; it must be positive".formatted(clientDeadline));
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "SessionProperties[clientSocket=%s, clientToken=%s, clientDeadline=%s]"
+                .formatted(clientSocket, clientToken == null ? "none" : "given", clientDeadline);
+    }
+}
