@@ -1,5 +1,10 @@
 package dev.lite.cli;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.AutoComplete;
 import picocli.CommandLine;
@@ -45,6 +50,7 @@ import picocli.CommandLine.Spec;
             LocalCommands.Down.class,
             LocalCommands.Prepare.class,
             LiteCommand.Completion.class,
+            NamesCommand.class,
         },
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {
@@ -108,8 +114,17 @@ final class LiteCommand implements Runnable {
         public void run() {
             if (spec != null) {
                 CommandLine root = spec.root().commandLine();
-                spec.commandLine().getOut().println(AutoComplete.bash("lite", root));
+                spec.commandLine().getOut().println(AutoComplete.bash("lite", root) + names());
                 spec.commandLine().getOut().flush();
+            }
+        }
+
+        /** The part of the script that completes names of the cluster. */
+        private static String names() {
+            try (InputStream script = LiteCommand.class.getResourceAsStream("completion.bash")) {
+                return new String(Objects.requireNonNull(script).readAllBytes(), StandardCharsets.UTF_8);
+            } catch (IOException e) {
+                throw new UncheckedIOException("cannot read the completion script in this command's jar", e);
             }
         }
     }

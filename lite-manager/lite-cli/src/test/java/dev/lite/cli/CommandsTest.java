@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -404,12 +405,65 @@ class CommandsTest {
         assertThat(lite("completion")).isZero();
         assertThat(out.toString()).contains("rebalance").contains("--token-file");
         Path script = Files.writeString(directory.resolve("completion"), out.toString(), StandardCharsets.UTF_8);
-        Process bash = new ProcessBuilder("bash", "-n", script.toString())
+        assertThat(bash("-n", script.toString())).isEmpty();
+    }
+
+    private String bash(String... arguments) throws IOException, InterruptedException {
+        String[] command = new String[arguments.length + 1];
+        command[0] = "bash";
+        System.arraycopy(arguments, 0, command, 1, arguments.length);
+        Process bash = new ProcessBuilder(command)
+                .directory(directory.toFile())
                 .redirectErrorStream(true)
                 .start();
         assertThat(bash.waitFor(30, TimeUnit.SECONDS)).isTrue();
-        assertThat(new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
-                .isEmpty();
-        assertThat(bash.exitValue()).isZero();
+        String printed = new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(bash.exitValue()).as(printed).isZero();
+        return printed;
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "drain node-|node-1 node-2",
+                "undrain node-2|node-2",
+                "drain --leave node-1|node-1",
+                "move shop/|shop/counters shop/\\$\\(touch\\ harm\\)",
+                "move shop/counters node-|node-1 node-2",
+                "orders c|cancel",
+                "get --length 5|",
+                "create shop/|",
+                "env --node n|node-1 node-2"
+            })
+    void theCompletionScriptOffersNamesOfTheClusterAndNeverExpandsThem(String line, @Nullable String offered)
+            throws IOException, InterruptedException {
+        assertThat(lite("completion")).isZero();
+        Path script = Files.writeString(directory.resolve("completion"), """
+                %s
+                lite() {
+                  case "$4" in
+                    lmrs) printf '%%s\\n' shop/counters 'shop/$(touch harm)' other ;;
+                    *) printf '%%s\\n' node-1 node-2 ;;
+                  esac
+                }
+                compopt() { :; } # works in a completion only
+                COMP_WORDS=(lite %s)
+                COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+                _complete_lite_names
+                echo "${COMPREPLY[*]}"
+                """.formatted(out.toString(), line));
+        assertThat(bash(script.toString()).strip()).isEqualTo(offered == null ? "" : offered);
+        assertThat(directory.resolve("harm")).doesNotExist();
+    }
+
+    @Test
+    void namesForTheCompletionArePrintedLineByLine() {
+        manager.with("GET /api/nodes", 200, NODES)
+                .with("GET /api/lmrs?limit=100&prefix=shop", 200, "{'items':[{'name':'shop/a b'},{'name':'shop/b'}]}");
+        assertThat(ask("names", "nodes", "node-t")).isZero();
+        assertThat(ask("names", "lmrs", "shop")).isZero();
+        assertThat(out.toString()).isEqualTo("node-two\nshop/a b\nshop/b\n");
+        assertThat(ask("names", "wishes")).isEqualTo(ExitStatus.USAGE);
     }
 }

@@ -1,0 +1,34 @@
+
+# Completes the names of nodes, LMRs and processes, which the command itself lists. They are data: never expanded.
+function _complete_lite_names() {
+  _complete_lite "$@"
+  local curr_word=${COMP_WORDS[COMP_CWORD]}
+  local prev_word=${COMP_WORDS[COMP_CWORD-1]}
+  local verb=${COMP_WORDS[1]}
+  if [[ ${#COMPREPLY[@]} -gt 0 || "${curr_word}" == -* || ${COMP_CWORD} -lt 2 ]]; then return; fi
+  local kind=""
+  local before=0
+  local index
+  for (( index = 2; index < COMP_CWORD; index++ )); do
+    if [[ "${COMP_WORDS[index]}" != -* ]]; then before=$((before + 1)); fi
+  done
+  case "${prev_word}" in
+    --node) kind=processes ;;
+    --nodes) kind=nodes ;;
+    --no-wait | --leave | --json | --follow) ;;
+    -*) return ;;
+  esac
+  if [[ -z "${kind}" ]]; then
+    case "${verb}/${before}" in
+      drain/0 | undrain/0 | move/1) kind=nodes ;;
+      start/0 | stop/0 | restart/0 | logs/0) kind=processes ;;
+      move/0 | lmr/0 | lmrs/0 | get/0 | put/0 | dump/0 | free/0 | grant/0) kind=lmrs ;;
+      *) return ;;
+    esac
+  fi
+  local name
+  while IFS= read -r name; do
+    if [[ "${name}" == "${curr_word}"* ]]; then COMPREPLY+=( "$(printf '%q' "${name}")" ); fi
+  done < <("${COMP_WORDS[0]}" names --timeout 2 "${kind}" "${curr_word}" 2> /dev/null)
+}
+complete -F _complete_lite_names -o default lite lite.sh lite.bash
