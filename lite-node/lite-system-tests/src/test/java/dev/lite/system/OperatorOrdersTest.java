@@ -15,6 +15,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -44,7 +45,13 @@ class OperatorOrdersTest {
     void moveDrainRebalanceAndLeaveAreExecutedWithoutLosingAByte() throws IOException, InterruptedException {
         System.out.println("seed " + SEED);
         // A separate cluster, because drains and moves must not involve a node that another test embedded.
-        try (LocalCluster cluster = Clusters.builder("OperatorOrdersTest").build()) {
+        Path work = directory.resolve("c");
+        try (LocalCluster cluster = Clusters.builder("OperatorOrdersTest")
+                .directory(work)
+                .property(
+                        "lite.manager.client-socket",
+                        work.resolve("run/node-1/node.sock").toString())
+                .build()) {
             cluster.startManager();
             cluster.startNodes();
             manager = cluster.manager().property("url").orElseThrow();
@@ -56,6 +63,7 @@ class OperatorOrdersTest {
                                         .filter(node -> !node.fabric().equals("none"))
                                         .count()
                                 == 3);
+                readAndChangeByRest();
                 byte[] content = new byte[BYTES];
                 new Random(SEED).nextBytes(content);
                 List<LmrHandle> handles = new ArrayList<>();
@@ -103,6 +111,62 @@ class OperatorOrdersTest {
                 cluster.startNode(3);
                 lite("undrain", "node-3");
             }
+        }
+    }
+
+    /** Creates, writes, reads, grants and frees an LMR by the manager's own session. */
+    private void readAndChangeByRest() throws IOException, InterruptedException {
+        byte[] content = new byte[2_000_000];
+        new Random(SEED).nextBytes(content);
+        String create =
+                "{\"name\":\"rest/data\",\"bytes\":3000000,\"nodes\":[\"node-2\"],\"defaultPermissions\":[\"READ\"]}";
+        assertThat(rest("POST", "/api/lmrs", create.getBytes(StandardCharsets.UTF_8), 201)
+                        .headers()
+                        .firstValue("Location"))
+                .hasValue("/api/lmrs/rest%2Fdata");
+        String lmr = "/api/lmrs/rest%2Fdata";
+        assertThat(text(rest("POST", "/api/lmrs", create.getBytes(StandardCharsets.UTF_8), 409)))
+                .contains("rest/data");
+        rest("PUT", lmr + "/content?offset=1000", content, 204);
+        HttpResponse<byte[]> read = rest("GET", lmr + "/content?offset=1000&length=2000000", new byte[0], 200);
+        assertThat(read.body()).isEqualTo(content);
+        assertThat(read.headers().firstValue("Content-Type")).hasValue("application/octet-stream");
+        assertThat(rest("GET", lmr + "/content", new byte[0], 200).body()).hasSize(3_000_000);
+
+        assertThat(text(rest("GET", lmr + "/content?length=3000001", new byte[0], 400)))
+                .contains("length is 3000001; it must be 0 to 3000000");
+        assertThat(text(rest("PUT", lmr + "/content?offset=2000000", content, 400)))
+                .contains("0 to 1000000");
+        assertThat(text(rest("GET", lmr + "/content?offset=-1", new byte[0], 400)))
+                .contains("offset is -1");
+        assertThat(text(rest("GET", "/api/lmrs/none/content", new byte[0], 404)))
+                .contains("none");
+        byte[] grant = "{\"principal\":\"shop\",\"permissions\":[\"READ\",\"WRITE\"]}".getBytes(StandardCharsets.UTF_8);
+        rest("POST", lmr + "/grants", grant, 204);
+        assertThat(text(rest("GET", lmr, new byte[0], 200))).contains("\"shop\":[\"READ\",\"WRITE\"]");
+        assertThat(text(rest("POST", lmr + "/grants", "{\"principals\":1}".getBytes(StandardCharsets.UTF_8), 400)))
+                .contains("unknown field");
+        rest("DELETE", lmr, new byte[0], 204);
+        rest("GET", lmr + "/content", new byte[0], 404);
+    }
+
+    private static String text(HttpResponse<byte[]> response) {
+        return new String(response.body(), StandardCharsets.UTF_8);
+    }
+
+    private HttpResponse<byte[]> rest(String method, String path, byte[] body, int status)
+            throws IOException, InterruptedException {
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            HttpRequest request = HttpRequest.newBuilder(URI.create(manager + path))
+                    .header("Content-Type", method.equals("PUT") ? "application/octet-stream" : "application/json")
+                    .method(method, HttpRequest.BodyPublishers.ofByteArray(body))
+                    .timeout(Waits.seconds(20))
+                    .build();
+            HttpResponse<byte[]> response = client.send(request, HttpResponse.BodyHandlers.ofByteArray());
+            assertThat(response.statusCode())
+                    .as("%s %s: %s", method, path, status < 300 ? text(response) : "")
+                    .isEqualTo(status);
+            return response;
         }
     }
 
