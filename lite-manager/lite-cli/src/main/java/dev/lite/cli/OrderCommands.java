@@ -136,7 +136,8 @@ final class OrderCommands {
     /** {@code lite rebalance}. */
     @Command(
             name = "rebalance",
-            description = "Moves LMRs from fuller to emptier nodes.",
+            description =
+                    "Spreads LMRs again whose shares drains merged, and then moves LMRs from fuller to emptier nodes.",
             mixinStandardHelpOptions = true)
     static final class Rebalance extends Act {
         @Override

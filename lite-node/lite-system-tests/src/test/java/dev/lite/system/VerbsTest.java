@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -197,14 +198,25 @@ class VerbsTest {
             LmrHandle handle = lite.memory().malloc(LmrSpec.of(1 << 20));
             Waits.until(
                     "all nodes report", SOON, () -> json("nodes").valueStream().allMatch(node -> node.has("state")));
-            assertThat(ask("nodes").out()).contains("USED", "FREE", "node-3").doesNotContain("?");
-            assertThat(json("sessions").path("sessions").valueStream())
-                    .anyMatch(session -> session.path("application").asString().equals("system-test")
-                            && session.path("node").asString().equals("node-1"));
-            JsonNode lock = json("locks", "verbs/").get(0);
-            assertThat(lock.path("holder").path("application").asString()).isEqualTo("system-test");
-            assertThat(lock.path("waiters").asLong(-1)).isZero();
-            assertThat(ask("locks", "verbs/").out()).contains("system-test at node-1");
+            Waits.until("they are shown with their memory", SOON, () -> {
+                String nodes = ask("nodes").out();
+                return nodes.contains("USED") && nodes.contains("node-3") && !nodes.contains("?");
+            });
+            Waits.until(
+                    "the session is shown",
+                    SOON,
+                    () -> json("sessions")
+                            .path("sessions")
+                            .valueStream()
+                            .anyMatch(session ->
+                                    session.path("application").asString().equals("system-test")
+                                            && session.path("node").asString().equals("node-1")));
+            Waits.until("the lock's holder is shown", SOON, () -> {
+                JsonNode lock = json("locks", "verbs/").get(0);
+                return lock.path("holder").path("application").asString("").equals("system-test")
+                        && lock.path("waiters").asLong(-1) == 0
+                        && ask("locks", "verbs/").out().contains("system-test at node-1");
+            });
             assertThat(json("epochs").path("members").size()).isGreaterThanOrEqualTo(3);
 
             handle.write(0, new byte[1 << 16]);
@@ -234,12 +246,14 @@ class VerbsTest {
 
     @Test
     void watchPrintsOrdersAsTheyAreExecuted() {
+        AtomicBoolean stop = new AtomicBoolean();
         Thread orders = Thread.ofPlatform().start(() -> {
-            for (int round = 0; round < 4; round++) {
+            while (!stop.get()) {
                 ask("rebalance");
             }
         });
-        Result watched = ask("watch", "--for", "3s");
+        Result watched = ask("watch", "--for", Waits.seconds(3).toMillis() + "ms");
+        stop.set(true);
         Waits.join(orders);
         assertThat(watched.status()).as(watched.err()).isZero();
         assertThat(watched.out()).contains("node-1", "ZooKeeper is available", "(REBALANCE)");

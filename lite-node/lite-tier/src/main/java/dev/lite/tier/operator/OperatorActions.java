@@ -155,12 +155,14 @@ public final class OperatorActions implements OrderExecutor.Actions {
 
     @Override
     public @Nullable String rebalance(Drain.Progress progress) {
-        Rebalance.ShareMover mover = (lmr, from, to) -> moveShares(lmr, from, to, progress::isWanted);
-        return new Rebalance(lmrs.named(), relocation, mover, timeout).run(progress);
+        Rebalance.ShareMover all = (lmr, from, to) ->
+                moveShares(lmr, (now, until) -> relocation.fromTo(now, from, to, until), progress::isWanted);
+        Rebalance.ShareMover one = (lmr, from, to) ->
+                moveShares(lmr, (now, until) -> relocation.oneFromTo(now, from, to, until), progress::isWanted);
+        return new Rebalance(lmrs.named(), relocation, all, one, timeout).run(progress);
     }
 
-    private void moveShares(NamedLmrs.Named lmr, int from, int to, BooleanSupplier wanted) {
-        Masters.Destination there = (now, until) -> relocation.fromTo(now, from, to, until);
+    private void moveShares(NamedLmrs.Named lmr, Masters.Destination there, BooleanSupplier wanted) {
         lmrs.masters()
                 .move(
                         lmr.name(),

@@ -7,6 +7,8 @@ import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.lmr.NodeExtents;
 import dev.lite.tier.lmr.SyncWords;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,20 +21,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves named LMRs, or their shares, from the fullest node to the emptiest. Stops when the used memory of both differs
- * by less than {@value #SPREAD_PERCENT_MAX} percent of an arena, or when no share is small enough to reduce the
- * difference. Anonymous LMRs, locks and barriers stay.
+ * First spreads named LMRs again whose shares were merged on a node, as a drain does: such a share moves to a node without
+ * one. Then moves named LMRs, or their shares, from the fullest node to the emptiest. Stops when the used memory of both
+ * differs by less than {@value #SPREAD_PERCENT_MAX} percent of an arena, or when no share is small enough to reduce the
+ * difference. It never merges shares. Anonymous LMRs, locks and barriers stay.
  *
  * <p>Used by one thread. Limit: {@value #MOVES_MAX} moves; another order continues from there.
  */
 final class Rebalance {
     static final int SPREAD_PERCENT_MAX = 10;
     private static final int MOVES_MAX = 256;
+    private static final String MOVED = "LMRs moved";
     private static final Logger log = LoggerFactory.getLogger(Rebalance.class);
 
     private final NamedLmrs named;
     private final Relocation relocation;
     private final ShareMover mover;
+    private final ShareMover oneMover;
     private final Duration timeout;
 
     /** Moves an LMR's memory from one node to another. Blocks up to its own deadline. */
@@ -40,10 +45,15 @@ final class Rebalance {
         void move(NamedLmrs.Named lmr, int from, int to);
     }
 
-    Rebalance(NamedLmrs named, Relocation relocation, ShareMover mover, Duration timeout) {
+    /**
+     * @param mover moves all shares of an LMR on one node to another
+     * @param oneMover moves one of several shares of an LMR on one node to another, which has none
+     */
+    Rebalance(NamedLmrs named, Relocation relocation, ShareMover mover, ShareMover oneMover, Duration timeout) {
         this.named = named;
         this.relocation = relocation;
         this.mover = mover;
+        this.oneMover = oneMover;
         this.timeout = timeout;
     }
 
@@ -71,11 +81,17 @@ final class Rebalance {
         relocation
                 .rooms(Relocation.FROM_NOWHERE, Deadline.in(timeout))
                 .forEach((id, room) -> nodes.put(id, new Node(id, room)));
-        Map<Long, NamedLmrs.Named> lmrs = named.find(lmr -> lmr.state() == LmrRecord.State.LIVE, Deadline.in(timeout));
-        lmrs.values().removeIf(lmr -> SyncWords.isWord(lmr.name()));
+        Map<Long, NamedLmrs.Named> lmrs = lmrs();
+        int spread = 0;
+        for (NamedLmrs.Named lmr : lmrs.values()) {
+            spread += spread(lmr, nodes, spread, progress);
+        }
+        if (spread > 0) {
+            lmrs = lmrs(); // where they are now
+        }
         Set<Long> stay = new HashSet<>();
-        for (int moves = 0; moves < MOVES_MAX; moves++) {
-            if (!progress.report(moves, 0, "LMRs moved")) {
+        for (int moves = spread; moves < MOVES_MAX; moves++) {
+            if (!progress.report(moves, 0, MOVED)) {
                 return Drain.STOPPED;
             }
             List<Node> byUse = nodes.values().stream()
@@ -107,13 +123,56 @@ final class Rebalance {
         return null;
     }
 
+    private Map<Long, NamedLmrs.Named> lmrs() {
+        Map<Long, NamedLmrs.Named> lmrs = named.find(lmr -> lmr.state() == LmrRecord.State.LIVE, Deadline.in(timeout));
+        lmrs.values().removeIf(lmr -> SyncWords.isWord(lmr.name()));
+        return lmrs;
+    }
+
+    /**
+     * Moves merged shares of an LMR to nodes without a share of it, each to the emptiest with room.
+     *
+     * @param done how many moves this order has made before
+     * @return how many shares moved
+     */
+    private int spread(NamedLmrs.Named lmr, Map<Integer, Node> nodes, int done, Drain.Progress progress) {
+        List<LmrRecord.Share> shares = lmr.lmr().shares();
+        List<Integer> places =
+                new ArrayList<>(shares.stream().map(LmrRecord.Share::node).toList());
+        int moved = 0;
+        for (int index = shares.size() - 1; index > 0 && done + moved < MOVES_MAX; index--) {
+            int from = places.get(index);
+            if (Collections.frequency(places, from) < 2) {
+                continue;
+            }
+            long bytes = Relocation.bytes(shares.get(index));
+            Optional<Node> to = nodes.values().stream()
+                    .filter(node -> !places.contains(node.id()) && node.room().freeBytes() >= bytes)
+                    .min(Comparator.comparingDouble(Node::used));
+            if (to.isEmpty() || !progress.report(done + moved, 0, MOVED)) {
+                return moved;
+            }
+            try {
+                oneMover.move(lmr, from, to.get().id());
+            } catch (LiteException e) {
+                log.info("cannot spread lmr={} again: {}", lmr.lmr().id(), e.getMessage());
+                return moved;
+            }
+            places.set(index, to.get().id());
+            nodes.computeIfPresent(from, (id, node) -> node.with(-bytes));
+            nodes.computeIfPresent(to.get().id(), (id, node) -> node.with(bytes));
+            moved++;
+        }
+        return moved;
+    }
+
     /** The largest LMR that does not make the emptiest node fuller than the fullest. */
     private static Optional<NamedLmrs.Named> best(
             Map<Long, NamedLmrs.Named> lmrs, Set<Long> stay, Node fullest, Node emptiest) {
         long surplus =
                 Math.min((long) fullest.surplusOver(emptiest), emptiest.room().freeBytes());
         return lmrs.values().stream()
-                .filter(lmr -> !stay.contains(lmr.lmr().id()))
+                .filter(lmr -> !stay.contains(lmr.lmr().id()) && bytesAt(lmr.lmr(), emptiest.id()) == 0)
                 .filter(lmr -> bytesAt(lmr.lmr(), fullest.id()) > 0 && bytesAt(lmr.lmr(), fullest.id()) <= surplus)
                 .max(Comparator.comparingLong(lmr -> bytesAt(lmr.lmr(), fullest.id())));
     }

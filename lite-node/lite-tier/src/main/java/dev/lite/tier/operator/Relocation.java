@@ -18,6 +18,7 @@ import dev.lite.tier.lmr.ShareAllocation;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
@@ -128,6 +129,30 @@ public final class Relocation {
         List<Share> shares = replaceShares(lmr, from, Map.of(to, room), deadline)
                 .orElseThrow(() -> new LimitExceededException("LMR %d does not fit at node %s, which has %d bytes free"
                         .formatted(lmr.id(), links.nameOf(to), room.freeBytes())));
+        return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
+    }
+
+    /**
+     * A new place on one node for one of an LMR's shares on another: the last one there.
+     *
+     * @return empty unless the LMR has at least two shares on the other node and none on this one
+     * @throws LimitExceededException if the node lacks room
+     */
+    Optional<Masters.Target> oneFromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
+        List<Integer> nodes = lmr.shares().stream().map(Share::node).toList();
+        if (Collections.frequency(nodes, from) < 2 || nodes.contains(to)) {
+            return Optional.empty();
+        }
+        NodeExtents.Room room = extents.room(to, deadline);
+        List<Share> shares = new ArrayList<>(lmr.shares());
+        int index = nodes.lastIndexOf(from);
+        Map<Integer, Long> free = new TreeMap<>(Map.of(to, room.freeBytes()));
+        shares.set(
+                index,
+                elsewhere(lmr, shares, index, free, deadline)
+                        .orElseThrow(() -> new LimitExceededException(
+                                "a share of LMR %d does not fit at node %s, which has %d bytes free"
+                                        .formatted(lmr.id(), links.nameOf(to), room.freeBytes()))));
         return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
     }
 

@@ -76,6 +76,39 @@ class RebalanceTest {
     }
 
     @Test
+    void anLmrWhoseSharesADrainMergedIsSpreadAgain() {
+        System.out.println("seed " + seed);
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            Orders orders = new Orders(cluster.directory(0));
+            LmrHandle made = cluster.attach(0)
+                    .memory()
+                    .malloc(LmrSpec.of(SIZE).withName("spread").withPlacement(Placement.spread()));
+            made.write(0, content(0));
+            for (String drained : List.of("n1", "n2")) {
+                awaitEnd(orders, orders.drain(drained, false, LONG));
+            }
+            assertThat(made.extents()).extracting(Extent::node).containsOnly("n0");
+            for (String drained : List.of("n1", "n2")) {
+                orders.undrain(drained, LONG);
+            }
+            Waits.until(
+                    "the nodes are used again",
+                    () -> !cluster.node(1).isDraining() && !cluster.node(2).isDraining());
+
+            Order order = awaitEnd(orders, orders.rebalance(LONG));
+
+            assertThat(order.state()).isEqualTo(State.DONE);
+            assertThat(order.done()).isEqualTo(2);
+            assertThat(made.extents()).extracting(Extent::node).contains("n0", "n1", "n2");
+            byte[] bytes = new byte[SIZE];
+            made.read(0, bytes);
+            assertThat(Arrays.equals(bytes, content(0))).isTrue();
+            assertThat(rebalance(orders).done()).isZero();
+        }
+    }
+
+    @Test
     void anLmrThatIsTooLargeToImproveTheBalanceStays() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
@@ -105,7 +138,11 @@ class RebalanceTest {
     }
 
     private static Order rebalance(Orders orders) {
-        long id = orders.rebalance(LONG).id();
+        return awaitEnd(orders, orders.rebalance(LONG));
+    }
+
+    private static Order awaitEnd(Orders orders, Order order) {
+        long id = order.id();
         Waits.until(
                 "the order ends",
                 () -> orders.find(id, LONG).orElseThrow().state().isFinal());
