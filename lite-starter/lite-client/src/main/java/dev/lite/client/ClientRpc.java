@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.session.wire.WireText;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
@@ -10,7 +11,6 @@ import dev.lite.os.RawMemory;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
-import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -211,7 +211,7 @@ final class ClientRpc implements LtRpc {
     }
 
     private static void checkRequest(long bytes, byte[] context, int windowBytes) {
-        SessionProtocol.checkRequest("the request", bytes, context.length, Math.min(MESSAGE_BYTES_MAX, windowBytes));
+        WireText.checkRequest("the request", bytes, context.length, Math.min(MESSAGE_BYTES_MAX, windowBytes));
     }
 
     /** Checks the length of a message. */

@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.session.wire.WireText;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
@@ -16,7 +17,6 @@ import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.handling.HandlerExecution;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
-import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -334,7 +334,7 @@ final class ClientServer implements RpcServer {
             answer();
             try {
                 if (channel == null) {
-                    byte[] text = SessionProtocol.cut(message, FAIL_BYTES_MAX);
+                    byte[] text = WireText.cut(message, FAIL_BYTES_MAX);
                     ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text), handlerCode);
                 } else {
                     channel.fail(number, RpcStatus.HANDLER_FAILED, handlerCode, message);

@@ -10,7 +10,7 @@ import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -9,7 +9,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;

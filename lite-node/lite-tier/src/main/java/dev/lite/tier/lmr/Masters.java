@@ -15,7 +15,7 @@ import dev.lite.cluster.LmrRecord.State;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
 import java.time.Duration;

@@ -8,7 +8,7 @@ import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.RemoteWork.Part;
 import java.util.ArrayList;

@@ -12,7 +12,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Optional;

@@ -4,7 +4,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcStatus;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;

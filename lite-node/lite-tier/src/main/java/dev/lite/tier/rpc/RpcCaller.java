@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.session.wire.WireText;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
@@ -10,8 +11,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
-import dev.lite.session.protocol.SessionProtocol;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
@@ -111,7 +111,7 @@ final class RpcCaller {
             FunctionClient target, MemorySegment request, int contextBytes, int capacity, Duration deadline) {
         long length = request.byteSize();
         if (length > LtRpc.MESSAGE_BYTES_MAX) {
-            SessionProtocol.checkRequest(
+            WireText.checkRequest(
                     target + ": the request", length - contextBytes, contextBytes, LtRpc.MESSAGE_BYTES_MAX);
         }
         long timeoutNs = FunctionClient.toNanos(deadline);

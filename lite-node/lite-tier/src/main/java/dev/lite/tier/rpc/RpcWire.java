@@ -19,7 +19,7 @@ import dev.lite.tier.peer.ImmediateKind;
  *   reply     slot (28 bits)
  *     +0   call       long
  *     +8   status     int   0, {@link #REPLY_ELSEWHERE}, or the number of a {@link dev.lite.api.LiteException.Code}
- *     +12  length     int   of the reply, or of the error as {@link dev.lite.session.protocol.WireError} has it, bytes
+ *     +12  length     int   of the reply, or of the error as {@link dev.lite.session.wire.WireError} has it, bytes
  *     +16  the reply; or, with REPLY_ELSEWHERE, its offset in the server's arena (long) and the server's slot (int)
  *   reply read: the server's slot (28 bits)
  * </pre>

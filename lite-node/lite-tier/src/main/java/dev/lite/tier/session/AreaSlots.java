@@ -8,7 +8,7 @@ import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.slf4j.Logger;

@@ -43,7 +43,7 @@ import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;

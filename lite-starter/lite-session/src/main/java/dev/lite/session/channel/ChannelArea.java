@@ -15,7 +15,7 @@ import dev.lite.os.SharedMemory;
  *     +4       capacity   int   the longest reply that the caller takes, in bytes; the caller writes it
  *     +64      word       int   {@link SlotWord}; futex word
  *     +68      status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}; the server writes it
- *     +72      reply      int   its length in bytes, or that of the {@link dev.lite.session.protocol.WireError}; the server writes it
+ *     +72      reply      int   its length in bytes, or that of the {@link dev.lite.session.wire.WireError}; the server writes it
  *   windows, page aligned, {@code windowBytes} each: the context and the request of a slot, and then its reply
  * </pre>
  *

@@ -1,5 +1,6 @@
 package dev.lite.session.channel;
 
+import dev.lite.session.wire.WireText;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
@@ -10,8 +11,7 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
-import dev.lite.session.protocol.SessionProtocol;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -133,7 +133,7 @@ public final class ChannelCaller implements AutoCloseable {
     private int run(byte[] context, MemorySegment request, int capacity, long timeoutNs) {
         long length = context.length + request.byteSize();
         if (length > area.windowBytes()) {
-            SessionProtocol.checkRequest(
+            WireText.checkRequest(
                     memory.name() + ": the request", request.byteSize(), context.length, area.windowBytes());
         }
         if (timeoutNs < 0) {

@@ -9,7 +9,7 @@ import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
-import dev.lite.session.protocol.WireError;
+import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;

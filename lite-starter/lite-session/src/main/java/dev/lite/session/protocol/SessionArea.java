@@ -1,3 +1,4 @@
+import dev.lite.session.wire.WireError;
 package dev.lite.session.protocol;
 
 /**

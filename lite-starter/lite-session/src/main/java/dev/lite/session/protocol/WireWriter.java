@@ -1,5 +1,6 @@
 package dev.lite.session.protocol;
 
+import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -53,7 +54,7 @@ final class WireWriter {
 
     /** A text for people; cut when it is longer than {@link SessionProtocol#TEXT_BYTES_MAX}. */
     WireWriter putText(String text) {
-        byte[] bytes = SessionProtocol.cut(text, SessionProtocol.TEXT_BYTES_MAX);
+        byte[] bytes = WireText.cut(text, SessionProtocol.TEXT_BYTES_MAX);
         putInt(bytes.length);
         MemorySegment.copy(bytes, 0, message, ValueLayout.JAVA_BYTE, take(bytes.length), bytes.length);
         return this;

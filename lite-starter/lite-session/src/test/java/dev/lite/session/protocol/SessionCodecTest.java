@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.lite.session.wire.WireText;
 import dev.lite.api.Extent;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LmrSpec;
@@ -234,11 +235,11 @@ class SessionCodecTest {
 
     @Test
     void aTextIsTruncatedBetweenCharacters() {
-        assertThat(SessionProtocol.cut("aü", 2)).isEqualTo(new byte[] {'a'});
-        assertThat(SessionProtocol.cut("a😀b", 4)).isEqualTo(new byte[] {'a'});
-        assertThat(SessionProtocol.cut("a😀b", 6)).isEqualTo("a😀b".getBytes(StandardCharsets.UTF_8));
-        assertThat(SessionProtocol.cut("", 0)).isEmpty();
-        assertThat(SessionProtocol.cut("a\ud800b", 10)).isEqualTo(new byte[] {'a', '?', 'b'});
+        assertThat(WireText.cut("aü", 2)).isEqualTo(new byte[] {'a'});
+        assertThat(WireText.cut("a😀b", 4)).isEqualTo(new byte[] {'a'});
+        assertThat(WireText.cut("a😀b", 6)).isEqualTo("a😀b".getBytes(StandardCharsets.UTF_8));
+        assertThat(WireText.cut("", 0)).isEmpty();
+        assertThat(WireText.cut("a\ud800b", 10)).isEqualTo(new byte[] {'a', '?', 'b'});
     }
 
     @Test

@@ -1,7 +1,6 @@
 package dev.lite.boot.observe;
 
 import dev.lite.api.Lite;
-import dev.lite.boot.LiteClientAutoConfiguration;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -11,7 +10,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandi
 import org.springframework.context.annotation.Bean;
 
 /** The endpoint {@code lite}, if Actuator is on the class path and the endpoint is exposed. */
-@AutoConfiguration(after = LiteClientAutoConfiguration.class)
+@AutoConfiguration(afterName = "dev.lite.boot.LiteClientAutoConfiguration")
 @ConditionalOnClass({Endpoint.class, ConditionalOnAvailableEndpoint.class})
 @ConditionalOnSingleCandidate(Lite.class)
 public final class LiteEndpointAutoConfiguration {

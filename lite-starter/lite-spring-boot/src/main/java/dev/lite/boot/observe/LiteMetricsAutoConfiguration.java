@@ -1,7 +1,6 @@
 package dev.lite.boot.observe;
 
 import dev.lite.api.Lite;
-import dev.lite.boot.LiteClientAutoConfiguration;
 import io.micrometer.core.instrument.MeterRegistry;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -13,8 +12,10 @@ import org.springframework.context.annotation.Configuration;
 
 /** The metrics {@code lite.client.*}, if the application has a {@link MeterRegistry}. */
 @AutoConfiguration(
-        after = LiteClientAutoConfiguration.class,
-        afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
+        afterName = {
+            "dev.lite.boot.LiteClientAutoConfiguration",
+            "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration"
+        })
 @ConditionalOnClass(MeterRegistry.class)
 @ConditionalOnSingleCandidate(Lite.class)
 public final class LiteMetricsAutoConfiguration {

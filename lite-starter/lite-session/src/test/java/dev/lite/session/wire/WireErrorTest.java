@@ -1,4 +1,4 @@
-package dev.lite.session.protocol;
+package dev.lite.session.wire;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

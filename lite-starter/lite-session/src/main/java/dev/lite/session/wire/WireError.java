@@ -1,4 +1,4 @@
-package dev.lite.session.protocol;
+package dev.lite.session.wire;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcFailedException;
@@ -30,12 +30,12 @@ public final class WireError {
         String message = String.valueOf(error.getMessage());
         return error instanceof RpcFailedException failed
                 ? bytes(failed.status(), failed.handlerCode(), message, bytesMax)
-                : SessionProtocol.cut(message, bytesMax);
+                : WireText.cut(message, bytesMax);
     }
 
     /** The bytes of an error with {@link LiteException.Code#RPC_FAILED}, at most {@code bytesMax}. */
     public static byte[] bytes(RpcStatus status, int handlerCode, String message, int bytesMax) {
-        byte[] text = SessionProtocol.cut(message, bytesMax - PREFIX_BYTES);
+        byte[] text = WireText.cut(message, bytesMax - PREFIX_BYTES);
         return ByteBuffer.allocate(PREFIX_BYTES + text.length)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putInt(status.number())
