@@ -1,6 +1,5 @@
 package dev.lite.session.channel;
 
-import dev.lite.session.wire.WireText;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
@@ -11,8 +10,9 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
-import dev.lite.session.wire.WireError;
 import dev.lite.session.waiting.VirtualWaits;
+import dev.lite.session.wire.WireError;
+import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 

@@ -1,4 +1,3 @@
-import dev.lite.session.wire.WireError;
 package dev.lite.session.protocol;
 
 /**
@@ -21,7 +20,7 @@ package dev.lite.session.protocol;
  *     +48      timeout    long  nanoseconds that the node may take, from the moment when it fetches the command
  *     +64      state      int   {@link #STATE_IDLE} … ; futex word
  *     +68      status     int   0 or the number of a {@link dev.lite.api.LiteException.Code}
- *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the {@link WireError} in the window
+ *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the {@link dev.lite.session.wire.WireError} in the window
  *     +80      call       long  the number of the received call
  *     +88      origin     long  its caller; see {@link SessionMessage.RpcOrigin}
  *     +96      context    int   how many of the window's first bytes are its context; 0: it has none

@@ -1,6 +1,5 @@
 package dev.lite.session.protocol;
 
-
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol. There is no negotiation: both sides must have the same one. */

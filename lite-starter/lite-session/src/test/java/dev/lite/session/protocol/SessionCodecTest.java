@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.lite.session.wire.WireText;
 import dev.lite.api.Extent;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LmrSpec;
@@ -58,6 +57,7 @@ import dev.lite.session.protocol.SessionMessage.RpcOrigin;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionMessage.Welcome;
+import dev.lite.session.wire.WireText;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
