@@ -2,6 +2,7 @@ package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -24,6 +25,9 @@ public interface ClusterDirectory extends AutoCloseable {
      * cannot have such a name, because the prefix is a control character.
      */
     String INTERNAL_PREFIX = "\u0001";
+
+    /** Upper limit of the names of functions that a node publishes, as {@link #functionBytes} counts them. */
+    int FUNCTIONS_BYTES_MAX = 512 * 1024;
 
     /** Upper limit of a record, in bytes. */
     int RECORD_BYTES_MAX = 512 * 1024;
@@ -147,6 +151,30 @@ public interface ClusterDirectory extends AutoCloseable {
      * @param changed runs on the listener thread; must not block
      */
     void watch(String name, Runnable changed);
+
+    /**
+     * Publishes the functions that this node serves, in place of those that it published before. They last as long as the
+     * registration: publish them again after {@link DirectoryListener#registeredAgain}.
+     *
+     * @param as the registration that serves them
+     * @return false when this process has a newer registration
+     * @throws dev.lite.api.LimitExceededException when {@link #functionBytes} of all names is more than {@value
+     *     #FUNCTIONS_BYTES_MAX}
+     * @throws IllegalStateException when this directory has not registered a node
+     */
+    boolean publishFunctions(NodeRecord as, Collection<String> functions, Duration deadline);
+
+    /** What a name takes of {@link #FUNCTIONS_BYTES_MAX}. */
+    static int functionBytes(String function) {
+        return FunctionNames.bytes(function);
+    }
+
+    /**
+     * The names of the nodes that have published a function, sorted; from a local cache, which a watch keeps fresh. The
+     * first call fills the cache and may block; later calls do not. While the directory is unreachable, the cache does not
+     * change.
+     */
+    List<String> nodesServing(String function, Duration deadline);
 
     /** Ends the registration and the session. Idempotent. */
     @Override

@@ -3,6 +3,7 @@ package dev.lite.cluster;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -31,6 +32,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     private final RecordStore records;
     private final RecordWatches watches;
     private final ZooKeeperEpochs epochs;
+    private final ZooKeeperFunctions functions;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean layoutMade;
 
@@ -43,6 +45,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         watches = new RecordWatches(session, listeners);
         live = new LiveNodes(session, paths, listeners, this::nodesChanged);
         epochs = new ZooKeeperEpochs(session, paths, live, listeners, this::begin);
+        functions = new ZooKeeperFunctions(session, paths);
     }
 
     /** Starts to connect and returns immediately; the first call with a deadline waits for the connection. */
@@ -191,6 +194,17 @@ public final class CuratorDirectory implements ClusterDirectory {
         watches.add(paths.record(name), changed);
     }
 
+    @Override
+    public boolean publishFunctions(NodeRecord as, Collection<String> served, Duration deadline) {
+        FunctionNames.check(served);
+        return registrar.isRegistered(as) && functions.publish(as, served, begin(deadline));
+    }
+
+    @Override
+    public List<String> nodesServing(String function, Duration deadline) {
+        return functions.serving(function, functions.isFilled() ? Deadline.in(deadline) : begin(deadline));
+    }
+
     private Deadline begin(Duration duration) {
         Deadline deadline = Deadline.in(duration);
         session.requireUp(deadline);
@@ -239,6 +253,7 @@ public final class CuratorDirectory implements ClusterDirectory {
             live.close();
             watches.close();
             epochs.close();
+            functions.close();
             session.close();
             listeners.close();
         }

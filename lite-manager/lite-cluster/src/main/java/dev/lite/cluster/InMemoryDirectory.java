@@ -5,11 +5,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -36,6 +38,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private boolean closed;
     private List<NodeRecord> cachedNodes = List.of();
     private Epoch cachedEpoch = Epoch.NONE;
+    private Map<String, Set<String>> cachedFunctions = Map.of();
     private @Nullable NodeAdvert advert;
     private final Map<String, List<Runnable>> watches = new HashMap<>();
     private @Nullable NodeRecord registered;
@@ -53,6 +56,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         private final Map<String, Long> incarnations = new HashMap<>();
         private final Map<String, Registration> live = new HashMap<>();
         private final Map<Integer, EpochStore.Ack> acks = new HashMap<>();
+        private final TreeMap<String, Set<String>> functions = new TreeMap<>(); // by node; replaced, not changed
         private final StoredEpoch epochs = new StoredEpoch();
         private boolean keeps = true;
         private int lastVersion;
@@ -108,6 +112,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             synchronized (this) {
                 InMemoryDirectory session = new InMemoryDirectory(this);
                 session.cachedNodes = nodes();
+                session.cachedFunctions = Map.copyOf(functions);
                 session.cachedEpoch = epochs.epoch;
                 sessions.add(session);
                 return session;
@@ -126,10 +131,19 @@ public final class InMemoryDirectory implements ClusterDirectory {
             for (InMemoryDirectory session : sessions) {
                 if (session.available) {
                     session.cachedNodes = nodes;
+                    session.cachedFunctions = Map.copyOf(functions);
                     session.listeners.notifyLater(listener -> listener.nodesChanged(nodes));
                 }
             }
             keep();
+        }
+
+        private void notifyFunctions() {
+            for (InMemoryDirectory session : sessions) {
+                if (session.available) {
+                    session.cachedFunctions = Map.copyOf(functions);
+                }
+            }
         }
 
         private void notifyChanged(String name) {
@@ -221,6 +235,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             if (nowAvailable) {
                 List<NodeRecord> nodes = store.nodes();
                 cachedNodes = nodes;
+                cachedFunctions = Map.copyOf(store.functions);
                 listeners.notifyLater(listener -> listener.nodesChanged(nodes));
                 watches.values().forEach(ofName -> ofName.forEach(listeners::runLater));
                 registerAgainIfLost();
@@ -238,6 +253,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             Registration mine = store.live.get(advert.name());
             if (mine != null && mine.owner() == this) {
                 store.live.remove(advert.name());
+                store.functions.remove(advert.name());
                 store.notifyNodes();
             }
             if (available) {
@@ -494,6 +510,31 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
+    @Override
+    public boolean publishFunctions(NodeRecord as, Collection<String> functions, Duration deadline) {
+        FunctionNames.check(functions);
+        synchronized (store) {
+            requireAvailable();
+            if (!NodeIds.isRegistered(as, registered)) {
+                return false;
+            }
+            store.functions.put(as.name(), Set.copyOf(functions));
+            store.notifyFunctions();
+            return true;
+        }
+    }
+
+    @Override
+    public List<String> nodesServing(String function, Duration deadline) {
+        synchronized (store) {
+            return cachedFunctions.entrySet().stream()
+                    .filter(node -> node.getValue().contains(function))
+                    .map(Map.Entry::getKey)
+                    .sorted()
+                    .toList();
+        }
+    }
+
     private void requireAvailable() {
         if (closed) {
             throw new ClusterUnavailableException("the directory is closed");
@@ -512,6 +553,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             closed = true;
             store.sessions.remove(this);
             if (advert != null && store.live.values().removeIf(registration -> registration.owner() == this)) {
+                store.functions.remove(advert.name());
                 store.notifyNodes();
             }
         }

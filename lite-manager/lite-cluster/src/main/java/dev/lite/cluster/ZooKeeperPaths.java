@@ -12,6 +12,7 @@ import java.util.List;
  *              /names/XX/NAME   a record (see {@link RecordStore}); XX is the bucket, NAME is URL-encoded
  *              /epoch           the epoch, as JSON
  *              /acks/ID         ephemeral: which epoch a node has acknowledged, as JSON
+ *              /functions/NODE  ephemeral: the functions that a node serves (see {@link FunctionNames})
  *              /leader          the managers' latch
  * </pre>
  */
@@ -26,6 +27,7 @@ final class ZooKeeperPaths {
     final String epoch;
     final String acks;
     final String leader;
+    final String functions;
 
     ZooKeeperPaths(String cluster) {
         base = ROOT + "/" + cluster;
@@ -36,11 +38,12 @@ final class ZooKeeperPaths {
         epoch = base + "/epoch";
         acks = base + "/acks";
         leader = base + "/leader";
+        functions = base + "/functions";
     }
 
     /** Parents before children. */
     List<String> layout() {
-        return List.of(ROOT, base, ids, byId, live, names, acks);
+        return List.of(ROOT, base, ids, byId, live, names, acks, functions);
     }
 
     /** Whether clusters of different users share this path. */
@@ -62,6 +65,10 @@ final class ZooKeeperPaths {
 
     String ack(int id) {
         return acks + "/" + id;
+    }
+
+    String functions(String node) {
+        return functions + "/" + node;
     }
 
     String bucket(int bucket) {

@@ -14,7 +14,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 
 /** The contract of a directory. A subclass supplies the directory and its faults. */
-abstract class ClusterDirectoryContract implements RecordCases, MembershipCases, EpochCases, DirectoryFaultCases {
+abstract class ClusterDirectoryContract
+        implements RecordCases, MembershipCases, EpochCases, DirectoryFaultCases, FunctionCases {
     static final Duration DEADLINE = Waits.seconds(20);
     static final int RACERS = 8;
 

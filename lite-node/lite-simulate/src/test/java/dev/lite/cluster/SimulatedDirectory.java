@@ -3,10 +3,12 @@ package dev.lite.cluster;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.simulate.engine.Simulation;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -349,6 +351,25 @@ public final class SimulatedDirectory implements ClusterDirectory {
             }
             return store.acknowledge(as, epoch, mine);
         });
+    }
+
+    @Override
+    public boolean publishFunctions(NodeRecord as, Collection<String> functions, Duration deadline) {
+        FunctionNames.check(functions);
+        Object mine = session;
+        return call("publish functions", deadline, () -> {
+            if (!NodeIds.isRegistered(as, registered)) {
+                return false;
+            }
+            store.publishFunctions(as, Set.copyOf(functions), mine);
+            return true;
+        });
+    }
+
+    /** Without a cache of its own: the simulated applications call nodes by their names. */
+    @Override
+    public List<String> nodesServing(String function, Duration deadline) {
+        return call("list the functions", deadline, () -> store.nodesServing(function));
     }
 
     @Override

@@ -41,6 +41,7 @@ public final class SimulatedStore {
     private final Map<String, Long> registeredNs = new HashMap<>();
     private final TreeMap<String, Registration> live = new TreeMap<>();
     private final TreeMap<Integer, Acknowledged> acks = new TreeMap<>();
+    private final TreeMap<String, Published> functions = new TreeMap<>();
     private final List<SimulatedDirectory> directories = new ArrayList<>();
     private final List<SimulatedLeadership> candidates = new ArrayList<>();
     private final Set<Object> ended = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -178,6 +179,7 @@ public final class SimulatedStore {
     void expire(Object session) {
         ended.add(session);
         acks.values().removeIf(ack -> ack.session() == session);
+        functions.values().removeIf(published -> published.session() == session);
         if (live.values().removeIf(registration -> registration.session() == session)) {
             nodesChanged();
         }
@@ -217,6 +219,20 @@ public final class SimulatedStore {
                 .map(id -> new Known(id.getValue(), id.getKey(), incarnations.getOrDefault(id.getKey(), 0L)))
                 .toList();
     }
+
+    void publishFunctions(NodeRecord as, Set<String> served, Object session) {
+        functions.put(as.name(), new Published(served, session));
+    }
+
+    List<String> nodesServing(String function) {
+        return functions.entrySet().stream()
+                .filter(node -> node.getValue().functions().contains(function))
+                .map(Map.Entry::getKey)
+                .toList();
+    }
+
+    /** The functions of a node, as long as its session lives. */
+    private record Published(Set<String> functions, Object session) {}
 
     Map<Integer, Ack> acks() {
         Map<Integer, Ack> now = new TreeMap<>();

@@ -63,6 +63,31 @@ public interface LtRpc {
     RpcClient bind(String node, String function);
 
     /**
+     * Prepares calls of one function at any live node that serves it. Sends nothing.
+     *
+     * <p>The session's own node comes first. Of the others, a call goes to the one with the fewest calls under way from this session's
+     * clients of the function; equal ones take turns. A node that is not connected, or that answers {@link RpcStatus#NOT_SERVED} or
+     * {@link RpcStatus#OVERLOADED}, is passed over for a second, and the call goes to the next one. A call that may have been executed is
+     * never repeated. Other nodes find a function shortly after it is served.
+     *
+     * <p>Calls throw what {@link #call} throws; {@link RpcFailedException} with {@link RpcStatus#NOT_SERVED}, at once, when no node
+     * that is connected serves the function; and {@link ClusterUnavailableException} when the first call cannot read the directory.
+     *
+     * @throws LimitExceededException when the function's name has a bad length
+     */
+    RpcClient bindAny(String function);
+
+    /** Calls a function at any live node that serves it; see {@link #bindAny}. */
+    default byte[] callAny(String function, byte[] request, Duration deadline) {
+        return bindAny(function).call(request, deadline);
+    }
+
+    /** Starts a {@link #callAny} and returns. The future completes exactly once, with the reply or the exception. */
+    default CompletableFuture<byte[]> callAnyAsync(String function, byte[] request, Duration deadline) {
+        return bindAny(function).callAsync(request, deadline);
+    }
+
+    /**
      * {@code LT_RPC}: calls a function and waits for its reply.
      *
      * @param node the node's name; this session's own node is allowed

@@ -4,9 +4,9 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
-/** One function at one node, for many calls. Any thread. For errors see {@link LtRpc#call}. Needs no close. */
+/** One function at one node, or at any node that serves it, for many calls. Any thread. For errors see {@link LtRpc#call}. Needs no close. */
 public interface RpcClient {
-    /** The node's name. */
+    /** The node's name; empty for a client of {@link LtRpc#bindAny}. */
     String node();
 
     /** The function's name. */

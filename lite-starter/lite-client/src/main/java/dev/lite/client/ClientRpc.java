@@ -32,7 +32,14 @@ final class ClientRpc implements LtRpc {
     private final RpcCommandPath commands;
     private final Map<Target, CallTarget> targets = new ConcurrentHashMap<>();
 
-    private record Target(RpcKind kind, String node, String name) {}
+    private record Target(RpcKind kind, String node, String name) {
+        /** A call of it, for messages. */
+        String what() {
+            return kind == RpcKind.ANY
+                    ? "call of \"%s\" at any node".formatted(name)
+                    : "call of \"%s\" at node %s".formatted(name, node);
+        }
+    }
 
     ClientRpc(Session session) {
         commands = new RpcCommandPath(session);
@@ -59,6 +66,11 @@ final class ClientRpc implements LtRpc {
     }
 
     @Override
+    public RpcClient bindAny(String function) {
+        return new Bound(new Target(RpcKind.ANY, "", LtRpc.checkName(function)), NO_CONTEXT);
+    }
+
+    @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
         long none = call(
                 opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port))), NO_CONTEXT, message, EMPTY, deadline);
@@ -79,7 +91,7 @@ final class ClientRpc implements LtRpc {
         CallTarget opened = new CallTarget(
                 commands.session(),
                 commands.open(target.kind(), target.node(), target.name()),
-                "call of \"%s\" at node %s".formatted(target.name(), target.node()),
+                target.what(),
                 target.kind() == RpcKind.CLIENT);
         CallTarget first = targets.putIfAbsent(target, opened);
         return first == null ? opened : first;

@@ -99,6 +99,53 @@ public final class LtRpcTemplate {
                 .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
     }
 
+    /** {@link #call(String, String, Object, Class)} at any node that serves the function; see {@link LtRpc#bindAny}. */
+    public <R> @Nullable R callAny(String function, @Nullable Object request, Class<R> replyType) {
+        return callAny(function, request, replyType, deadline);
+    }
+
+    /** {@link #callAny(String, Object, Class)} with a deadline of its own. */
+    public <R> @Nullable R callAny(
+            String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
+        return callAny(function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+    }
+
+    /** {@link #callAny(String, Object, Class)} with a reply of a generic type. */
+    public <R> @Nullable R callAny(String function, @Nullable Object request, ParameterizedTypeReference<R> replyType) {
+        return callAny(function, request, replyType, deadline);
+    }
+
+    /** {@link #callAny(String, Object, ParameterizedTypeReference)} with a deadline of its own. */
+    public <R> @Nullable R callAny(
+            String function, @Nullable Object request, ParameterizedTypeReference<R> replyType, Duration callDeadline) {
+        return decode(rpc.callAny(function, bodies.encode(request), callDeadline), replyType);
+    }
+
+    /** Starts a {@link #callAny(String, Object, Class)} and returns. */
+    public <R> CompletableFuture<@Nullable R> callAnyAsync(
+            String function, @Nullable Object request, Class<R> replyType) {
+        return callAnyAsync(function, request, replyType, deadline);
+    }
+
+    /** {@link #callAnyAsync(String, Object, Class)} with a deadline of its own. */
+    public <R> CompletableFuture<@Nullable R> callAnyAsync(
+            String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
+        return callAnyAsync(function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+    }
+
+    /** {@link #callAnyAsync(String, Object, Class)} with a reply of a generic type. */
+    public <R> CompletableFuture<@Nullable R> callAnyAsync(
+            String function, @Nullable Object request, ParameterizedTypeReference<R> replyType) {
+        return callAnyAsync(function, request, replyType, deadline);
+    }
+
+    /** {@link #callAnyAsync(String, Object, ParameterizedTypeReference)} with a deadline of its own. */
+    public <R> CompletableFuture<@Nullable R> callAnyAsync(
+            String function, @Nullable Object request, ParameterizedTypeReference<R> replyType, Duration callDeadline) {
+        return rpc.callAnyAsync(function, bodies.encode(request), callDeadline)
+                .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
+    }
+
     /** The deadline of calls that do not set their own. */
     public Duration deadline() {
         return deadline;

@@ -77,6 +77,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final PostedMemory posted;
     private final ControlChannel channel;
     private final LmrServices lmrs;
+    private final PublishedFunctions functions;
     private final RpcEngine rpc;
     private final NodeChannels channels;
     private final Orphans orphans;
@@ -138,6 +139,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     channel,
                     wordMoves::memoryGiven,
                     executor);
+            this.functions = new PublishedFunctions(directory, fencing::registration, executor);
             this.rpc = new RpcEngine(
                     id,
                     config.name(),
@@ -148,7 +150,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     this::nodeId,
                     executor,
                     config.pollSpins(),
-                    channel);
+                    channel,
+                    functions);
             this.channels = new NodeChannels(
                     id, config.name(), config.channelsMax(), links, channel, this::nodeId, rpc::channelHost, executor);
             this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
@@ -226,6 +229,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         sync.start();
         cleaner.start();
         fencing.start(new Rejoining());
+        functions.start(rpc::servedFunctions);
         orders.start();
         orphans.start();
         log.info(

@@ -57,7 +57,7 @@ final class AsyncCalls {
                 () -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline), AsyncCalls::onThread);
     }
 
-    private static void onThread(Runnable task) {
+    static void onThread(Runnable task) {
         Thread unused = Thread.ofVirtual().name("lite-async-call").start(task);
     }
 

@@ -106,6 +106,20 @@ final class RpcCaller {
         return length;
     }
 
+    /**
+     * Prepares a call as far as is possible without sending a request: finds the connection and the binding. What it throws
+     * shows that the function was not called.
+     */
+    void bind(FunctionClient target, long deadlineNs) {
+        int node = target.nodeId();
+        if (!engine.isSelf(node)) {
+            Peer peer = engine.peer(node);
+            if (target.knownBinding(peer) == null) {
+                RpcBinding unused = target.binding(bindings, peer, deadlineNs);
+            }
+        }
+    }
+
     /** Returns the slot with the reply in it. The caller owns the slot. */
     private RpcSlot callToSlot(
             FunctionClient target, MemorySegment request, int contextBytes, int capacity, Duration deadline) {

@@ -21,6 +21,8 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -58,12 +60,14 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final RpcCaller caller;
     private final AsyncCalls asyncCalls;
     private final RpcCancels cancels;
+    private final FunctionDirectory functionDirectory;
     private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
 
     /**
      * @param nodeIds maps a node's name to its id; throws {@link NodeUnreachableException} if there is no such node
      * @param executor runs tasks on virtual threads
      * @param spins pauses before a waiting thread yields and then blocks
+     * @param functionDirectory is told of the functions that this node serves
      */
     public RpcEngine(
             int self,
@@ -75,8 +79,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             ToIntFunction<String> nodeIds,
             Executor executor,
             int spins,
-            ControlChannel channel) {
+            ControlChannel channel,
+            FunctionDirectory functionDirectory) {
         this.self = self;
+        this.functionDirectory = functionDirectory;
         this.selfName = selfName;
         this.links = links;
         this.nodeIds = nodeIds;
@@ -218,6 +224,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             server = new FunctionServer(this, function, handled, whenClosed);
             others = function.addServer(server, principal);
         }
+        if (others.isEmpty() && !RpcNames.isPort(name)) {
+            functionDirectory.changed();
+        }
         for (FunctionServer other : others) { // the node distributes the calls again
             other.retireChannels("the function \"%s\" has another server at node %s".formatted(name, selfName));
         }
@@ -257,6 +266,34 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         synchronized (functions) {
             forgetIfUnused(function);
         }
+        if (function.servers() == 0 && !RpcNames.isPort(function.name)) {
+            functionDirectory.changed();
+        }
+    }
+
+    /** The functions that this node serves, without its ports. */
+    public Collection<String> servedFunctions() {
+        List<String> served = new ArrayList<>();
+        synchronized (functions) {
+            functions.forEach((name, function) -> {
+                if (!RpcNames.isPort(name) && function.servers() > 0) {
+                    served.add(name);
+                }
+            });
+        }
+        return served;
+    }
+
+    /** Whether this node serves a function now. */
+    boolean serves(String name) {
+        synchronized (functions) {
+            RpcFunction function = functions.get(name);
+            return function != null && function.servers() > 0;
+        }
+    }
+
+    FunctionDirectory functionDirectory() {
+        return functionDirectory;
     }
 
     private void forgetIfUnused(RpcFunction function) {

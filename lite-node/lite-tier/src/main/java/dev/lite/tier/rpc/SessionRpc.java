@@ -12,6 +12,7 @@ import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -22,10 +23,15 @@ import org.slf4j.LoggerFactory;
 public final class SessionRpc implements TierRpc {
     private static final Logger log = LoggerFactory.getLogger(SessionRpc.class);
 
+    private static final int ANY_MAX = 1024;
+
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
     private final RpcEngine engine;
     private final String principal;
     private final Set<FunctionServer> servers = ConcurrentHashMap.newKeySet();
+    /** By function. */
+    private final Map<String, AnyNodes> anyNodes = new ConcurrentHashMap<>();
+
     private volatile boolean closed;
 
     SessionRpc(RpcEngine engine, String principal) {
@@ -63,6 +69,19 @@ public final class SessionRpc implements TierRpc {
     @Override
     public RpcClient bind(String node, String function) {
         return new FunctionClient(engine, this, node, LtRpc.checkName(function), principal);
+    }
+
+    @Override
+    public RpcClient bindAny(String function) {
+        AnyNodes known = anyNodes.get(LtRpc.checkName(function));
+        if (known == null) {
+            known = new AnyNodes(engine, this, function, principal);
+            if (anyNodes.size() < ANY_MAX) { // beyond that, clients of one function choose without each other
+                AnyNodes first = anyNodes.putIfAbsent(function, known);
+                known = first == null ? known : first;
+            }
+        }
+        return new AnyClient(known, null);
     }
 
     @Override

@@ -57,6 +57,7 @@ final class OpenedFunctions {
         try {
             Opened made = switch (kind) {
                 case CLIENT -> new OpenClient(rpc.get().bind(node, name));
+                case ANY -> new OpenClient(rpc.get().bindAny(name));
                 case SENDER -> new OpenSender(node, name);
                 case SERVER -> new OpenServer(rpc.get().serve(name));
                 case PORT -> new OpenPort(rpc.get().messages(name));

@@ -10,6 +10,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
@@ -149,6 +150,34 @@ class AttachedRpcTest {
         for (Lite at : List.of(caller, server)) {
             new CallContexts(caller, at).check();
         }
+    }
+
+    @Test
+    void anAttachedApplicationLetsItsNodeChooseWhoServesACall() {
+        RpcClient client = caller.rpc().bindAny("any");
+        assertThatThrownBy(() -> client.call(new byte[0], GENEROUS))
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED))
+                .hasMessageContaining("no node serves the function \"any\", as far as node n0 knows");
+        server.rpc().register("any", 2, call -> MemorySegment.ofArray(bytes("n1 " + call.context())));
+        Waits.until("n0 has found it", () -> {
+            try {
+                return client.call(new byte[0], GENEROUS).length > 0;
+            } catch (RpcFailedException e) {
+                return false;
+            }
+        });
+        assertThat(client.withContext("trace").call(new byte[0], GENEROUS))
+                .asString()
+                .isEqualTo("n1 trace");
+        assertThat(client.callAsync(new byte[0], GENEROUS).join()).asString().isEqualTo("n1 null");
+        MemorySegment reply = MemorySegment.ofArray(new byte[7]);
+        assertThat(client.call(MemorySegment.ofArray(bytes("x")), reply, GENEROUS))
+                .isEqualTo(7);
+        RpcServer own = caller.rpc().register("any", 2, call -> MemorySegment.ofArray(bytes("n0")));
+        assertThat(client.call(new byte[0], GENEROUS)).asString().isEqualTo("n0");
+        own.close();
+        assertThat(client.call(new byte[0], GENEROUS)).asString().isEqualTo("n1 null");
     }
 
     @Test

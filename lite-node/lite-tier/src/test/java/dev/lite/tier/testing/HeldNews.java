@@ -10,6 +10,7 @@ import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.VersionedRecord;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -169,6 +170,16 @@ public final class HeldNews implements ClusterDirectory {
         } else {
             listener.registeredAgain(registration);
         }
+    }
+
+    @Override
+    public boolean publishFunctions(NodeRecord as, Collection<String> functions, Duration deadline) {
+        return directory.publishFunctions(as, functions, deadline);
+    }
+
+    @Override
+    public List<String> nodesServing(String function, Duration deadline) {
+        return directory.nodesServing(function, deadline);
     }
 
     @Override

@@ -64,6 +64,14 @@ final class ReattachingRpc implements LtRpc {
     }
 
     @Override
+    public RpcClient bindAny(String function) {
+        LtRpc.checkName(function);
+        PerSession<RpcClient> client =
+                new PerSession<>(keeper, session -> session.rpc().bindAny(function));
+        return new ReattachingClient("", function, client, null);
+    }
+
+    @Override
     public Map<String, RpcOutcome> multicast(
             Collection<String> nodes, String function, byte[] request, Duration deadline) {
         Deadline until = Deadline.in(deadline);

@@ -83,6 +83,12 @@ public final class FakeRpc implements LtRpc {
         return new FakeClient(node, function, null);
     }
 
+    /** Its calls set {@link #lastNode} to an empty name. */
+    @Override
+    public RpcClient bindAny(String function) {
+        return new FakeClient("", function, null);
+    }
+
     private final class FakeClient implements RpcClient {
         private final String node;
         private final String function;

@@ -104,7 +104,9 @@ public sealed interface SessionMessage {
         /** A function to serve. */
         SERVER(2),
         /** A port to receive from. */
-        PORT(3);
+        PORT(3),
+        /** A function to call at any node that serves it; the node's name is empty. */
+        ANY(4);
 
         final int number;
 

@@ -9,7 +9,7 @@ import org.springframework.core.env.Environment;
  * What all methods of a client have in common.
  *
  * @param type the interface
- * @param node the node's name
+ * @param node the node's name; empty: any node that serves the function
  * @param prefix put before every function's name
  * @param deadline of calls that do not set their own
  * @param environment for the placeholders of the methods' annotations
@@ -19,7 +19,7 @@ record ClientSettings(Class<?> type, String node, String prefix, Duration deadli
     static ClientSettings of(Class<?> type, LtRpcClient annotation, Duration fallback, Environment environment) {
         ClientSettings defaults = new ClientSettings(type, "", "", fallback, environment);
         String node = defaults.resolve(type, "node", annotation.node());
-        if (node.isBlank()) {
+        if (node.isBlank() && !annotation.node().isEmpty()) {
             throw new IllegalStateException("@LtRpcClient %s: the node's name is blank".formatted(type.getName()));
         }
         return new ClientSettings(

@@ -7,7 +7,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks an interface whose methods call functions at a node. {@link ImportLtRpcClients} makes it a bean.
+ * Marks an interface whose methods call functions, at a node or at any node that serves them. {@link ImportLtRpcClients} makes it a bean.
  *
  * <pre>{@code
  * @LtRpcClient(node = "${shop.node}", prefix = "shop/", deadline = "2s")
@@ -27,8 +27,11 @@ import java.lang.annotation.Target;
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
 public @interface LtRpcClient {
-    /** The name of the node that serves the functions. May have placeholders ({@code ${…}}). */
-    String node();
+    /**
+     * The name of the node that serves the functions. May have placeholders ({@code ${…}}), and is not blank after that. Default: any
+     * live node that serves the function ({@link dev.lite.api.LtRpc#bindAny}).
+     */
+    String node() default "";
 
     /** Put before the name of every function. May have placeholders. */
     String prefix() default "";

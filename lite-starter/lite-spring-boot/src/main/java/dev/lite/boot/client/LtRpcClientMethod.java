@@ -153,6 +153,11 @@ final class LtRpcClientMethod {
         Object request = requestIndex == NONE ? null : arguments[requestIndex];
         Object given = deadlineIndex == NONE ? null : arguments[deadlineIndex];
         Duration wait = given == null ? deadline : (Duration) given;
+        if (node.isEmpty()) {
+            return asynchronous
+                    ? template.callAnyAsync(function, request, replyType, wait)
+                    : template.callAny(function, request, replyType, wait);
+        }
         return asynchronous
                 ? template.callAsync(node, function, request, replyType, wait)
                 : template.call(node, function, request, replyType, wait);

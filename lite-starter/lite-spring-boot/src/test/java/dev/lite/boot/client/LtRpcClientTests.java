@@ -108,6 +108,32 @@ class LtRpcClientTests {
     @ImportLtRpcClients(types = Plain.class)
     static class PlainClient {}
 
+    @LtRpcClient(prefix = "shop/")
+    interface Anywhere {
+        List<Shop.Order> split(Shop.Order request);
+
+        @LtRpcExchange("split")
+        CompletableFuture<List<Shop.Order>> splitLater(Shop.Order request);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportLtRpcClients(types = Anywhere.class)
+    static class AnywhereClient {}
+
+    @Test
+    void aClientWithoutANodeCallsAnyNode() {
+        runner.withUserConfiguration(AnywhereClient.class).run(context -> {
+            Anywhere shop = context.getBean(Anywhere.class);
+            assertThat(shop.split(new Shop.Order("tea", 1))).containsExactly(new Shop.Order("tea", 1));
+            assertThat(rpc.lastNode()).isEmpty();
+            assertThat(rpc.lastDeadline()).isEqualTo(Duration.ofSeconds(7));
+            assertThat(shop.splitLater(new Shop.Order("tea", 2)))
+                    .succeedsWithin(Waits.seconds(20))
+                    .isEqualTo(List.of(new Shop.Order("tea", 1), new Shop.Order("tea", 1)));
+            assertThat(rpc.lastNode()).isEmpty();
+        });
+    }
+
     @Test
     void aGenericParentInterfaceIsResolved() {
         runner.withUserConfiguration(PlainClient.class)

@@ -1,0 +1,124 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
+import dev.lite.api.SessionLostException;
+import dev.lite.os.waiting.Deadline;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A session's client for one function at any node that serves it. A call goes to the next node only if it certainly was not
+ * executed: its binding failed, or the node said so. Any thread.
+ */
+final class AnyClient implements RpcClient {
+    private final AnyNodes nodes;
+    private final @Nullable String context;
+
+    /** @param context of its requests, or null */
+    AnyClient(AnyNodes nodes, @Nullable String context) {
+        this.nodes = nodes;
+        this.context = context;
+    }
+
+    /** One attempt of a call at one node. */
+    private interface Attempt<R> {
+        R at(RpcClient client, Duration left);
+    }
+
+    @Override
+    public String node() {
+        return "";
+    }
+
+    @Override
+    public String function() {
+        return nodes.function();
+    }
+
+    @Override
+    public RpcClient withContext(String other) {
+        byte[] unused = LtRpc.checkContext(other);
+        return new AnyClient(nodes, other);
+    }
+
+    @Override
+    public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+        return call((client, left) -> client.call(request, reply, left), deadline);
+    }
+
+    @Override
+    public byte[] call(byte[] request, Duration deadline) {
+        return call((client, left) -> client.call(request, left), deadline);
+    }
+
+    @Override
+    public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+        nodes.requireOpen();
+        long unused = FunctionClient.toNanos(deadline);
+        byte[] copy = request.clone();
+        return CompletableFuture.supplyAsync(() -> call(copy, deadline), AsyncCalls::onThread);
+    }
+
+    private <R> R call(Attempt<R> attempt, Duration deadline) {
+        nodes.requireOpen();
+        Deadline until = Deadline.in(Duration.ofNanos(FunctionClient.toNanos(deadline)));
+        Set<String> tried = new HashSet<>();
+        LiteException last = null;
+        while (true) {
+            AnyNodes.Target target = nodes.choose(tried, until);
+            if (target == null) {
+                throw noNode(tried.size(), last);
+            }
+            tried.add(target.client().node());
+            try {
+                target.begin(until.endNs());
+            } catch (LiteTimeoutException | SessionLostException e) {
+                throw e;
+            } catch (LiteException e) { // nothing was sent
+                target.skip();
+                last = e;
+                continue;
+            }
+            try {
+                FunctionClient client = target.client();
+                return attempt.at(context == null ? client : client.withContext(context), until.remaining());
+            } catch (RpcFailedException e) {
+                if (e.status() != RpcStatus.NOT_SERVED && e.status() != RpcStatus.OVERLOADED) {
+                    throw e;
+                }
+                target.skip();
+                last = e;
+            } finally {
+                target.end();
+            }
+        }
+    }
+
+    private LiteException noNode(int tried, @Nullable LiteException last) {
+        if (last instanceof RpcFailedException failed && failed.status() == RpcStatus.OVERLOADED) {
+            return failed;
+        }
+        String function = RpcNames.describe(nodes.function());
+        if (last == null) {
+            return new RpcFailedException(
+                    RpcStatus.NOT_SERVED,
+                    "no node serves the %s, as far as node %s knows".formatted(function, nodes.self()));
+        }
+        return new RpcFailedException(
+                RpcStatus.NOT_SERVED,
+                0,
+                "no node that node %s can reach serves the %s; of %d nodes the last said: %s"
+                        .formatted(nodes.self(), function, tried, last.getMessage()),
+                last instanceof NodeUnreachableException ? last : null);
+    }
+}
