@@ -1,6 +1,5 @@
 package dev.lite.client;
 
-import dev.lite.session.wire.WireText;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
@@ -12,6 +11,7 @@ import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;

@@ -1,6 +1,5 @@
 package dev.lite.client;
 
-import dev.lite.session.wire.WireText;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
@@ -18,6 +17,7 @@ import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.handling.HandlerExecution;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;

@@ -118,7 +118,7 @@ public final class LtRpcTemplate {
     /** {@link #callAny(String, Object, ParameterizedTypeReference)} with a deadline of its own. */
     public <R> @Nullable R callAny(
             String function, @Nullable Object request, ParameterizedTypeReference<R> replyType, Duration callDeadline) {
-        return decode(rpc.callAny(function, bodies.encode(request), callDeadline), replyType);
+        return decode(observer.call(rpc.bindAny(function), bodies.encode(request), callDeadline), replyType);
     }
 
     /** Starts a {@link #callAny(String, Object, Class)} and returns. */
@@ -142,7 +142,7 @@ public final class LtRpcTemplate {
     /** {@link #callAnyAsync(String, Object, ParameterizedTypeReference)} with a deadline of its own. */
     public <R> CompletableFuture<@Nullable R> callAnyAsync(
             String function, @Nullable Object request, ParameterizedTypeReference<R> replyType, Duration callDeadline) {
-        return rpc.callAnyAsync(function, bodies.encode(request), callDeadline)
+        return observer.callAsync(rpc.bindAny(function), bodies.encode(request), callDeadline)
                 .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
     }
 

@@ -27,6 +27,7 @@ final class ObservedCalls implements CallObserver {
 
     private static final String CLIENT = "lite.rpc.client";
     private static final String SERVER = "lite.rpc.server";
+    private static final String ANY = "any";
     private static final String SUCCESS = "success";
 
     private final ObservationRegistry registry;
@@ -85,7 +86,8 @@ final class ObservedCalls implements CallObserver {
     private Observation started(LtRpcClientContext context) {
         return Observation.createNotStarted(CLIENT, () -> context, registry)
                 .contextualName("call " + context.function())
-                .lowCardinalityKeyValues(KeyValues.of("node", context.node(), "function", context.function()))
+                .lowCardinalityKeyValues(KeyValues.of(
+                        "node", context.node().isEmpty() ? ANY : context.node(), "function", context.function()))
                 .start();
     }
 

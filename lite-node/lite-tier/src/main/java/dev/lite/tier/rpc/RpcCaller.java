@@ -1,6 +1,5 @@
 package dev.lite.tier.rpc;
 
-import dev.lite.session.wire.WireText;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
@@ -12,6 +11,7 @@ import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.wire.WireError;
+import dev.lite.session.wire.WireText;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;

@@ -21,7 +21,7 @@ public final class LtRpcClientContext extends SenderContext<Map<String, String>>
         setCarrier(new TreeMap<>());
     }
 
-    /** The called node. */
+    /** The called node; empty if it is any node that serves the function. */
     public String node() {
         return node;
     }

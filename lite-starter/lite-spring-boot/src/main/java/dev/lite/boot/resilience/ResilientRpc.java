@@ -42,6 +42,12 @@ final class ResilientRpc implements LtRpc {
         return new Client(rpc.bind(node, function), resilience.circuitBreaker(node));
     }
 
+    /** Without a circuit breaker: the node that is called changes, and one that cannot be reached is passed over anyway. */
+    @Override
+    public RpcClient bindAny(String function) {
+        return new Client(rpc.bindAny(function), null);
+    }
+
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
         boolean unused = permitted(resilience.circuitBreaker(node), () -> {
