@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
@@ -344,10 +345,12 @@ class ChannelCallsTest {
             client.call(number(1), GENEROUS);
         }
         Waits.join(serving);
-        // Until there is a channel, and then some more.
-        Waits.until("there is a channel", () -> {
-            assertThatThrownBy(() -> client.call(number(2), SHORT)).isInstanceOf(LiteTimeoutException.class);
-            return mappedChannels() == 2;
+        // Until calls go through a channel, and then some more. The caller maps a channel a moment before it uses it.
+        Waits.until("calls go through a channel", () -> {
+            LiteTimeoutException late =
+                    catchThrowableOfType(LiteTimeoutException.class, () -> client.call(number(2), SHORT));
+            assertThat(late).isNotNull();
+            return mappedChannels() == 2 && late.getMessage().contains("call of \"negate\" at node n1");
         });
         for (int i = 0; i < 3; i++) {
             assertThatThrownBy(() -> client.call(number(3), SHORT))
