@@ -63,18 +63,18 @@ class JavaBlocksTest {
 
     @Test
     void aBlockThatDoesNotCompileIsReportedWithItsPlace(@TempDir Path directory) throws IOException {
-        CodeBlock block = new CodeBlock(Path.of("docs/x.md"), 7, "java", "handle.reed(0);\n", null, null);
+        CodeBlock block = new CodeBlock(Path.of("page.md"), 7, "java", "handle.reed(0);\n", null, null);
         try (CompiledBlocks one = CompiledBlocks.compile(List.of(block), directory)) {
             assertThatThrownBy(() -> one.context(block))
                     .isInstanceOf(AssertionError.class)
-                    .hasMessageContaining("docs/x.md:7")
+                    .hasMessageContaining("page.md:7")
                     .hasMessageContaining("reed");
         }
     }
 
     @Test
     void aBlockThatFailsWhenItRunsIsReported(@TempDir Path directory) throws IOException {
-        CodeBlock block = new CodeBlock(Path.of("docs/x.md"), 7, "java", "handle.read(-1, new byte[1]);\n", null, null);
+        CodeBlock block = new CodeBlock(Path.of("page.md"), 7, "java", "handle.read(-1, new byte[1]);\n", null, null);
         try (CompiledBlocks one = CompiledBlocks.compile(List.of(block), directory);
                 EmbeddedCluster cluster = EmbeddedCluster.start(NODES, ARENA_BYTES)) {
             assertThatThrownBy(() -> one.run(block, cluster)).isInstanceOf(RuntimeException.class);

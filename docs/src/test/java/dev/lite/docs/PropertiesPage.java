@@ -48,7 +48,7 @@ final class PropertiesPage {
                     .formatted(
                             property.name(),
                             type(property.type()),
-                            property.defaultValue().isEmpty() ? "" : "`" + property.defaultValue() + "`",
+                            property.defaultValue().isEmpty() ? "–" : "`" + property.defaultValue() + "`",
                             escape(property.description())));
         }
     }
@@ -61,6 +61,7 @@ final class PropertiesPage {
     private static String escape(String text) {
         return text.replace("&", "&amp;")
                 .replace("<", "&lt;")
+                .replace(">", "&gt;")
                 .replace("*", "\\*")
                 .replace("|", "\\|")
                 .replace("_", "\\_");

@@ -38,7 +38,7 @@ record ShellCommand(List<String> words) {
     static List<ShellCommand> of(String block) {
         List<ShellCommand> commands = new ArrayList<>();
         for (String line : block.replaceAll("\\\\\n", " ").lines().toList()) {
-            for (String part : line.replaceFirst("(^|\\s)#.*", "").split("&&")) {
+            for (String part : line.replaceFirst("(^|\\s)#.*", "").split("&&", -1)) {
                 if (!part.isBlank()) {
                     commands.add(parse(part.strip()));
                 }
@@ -81,12 +81,12 @@ record ShellCommand(List<String> words) {
         for (int index = 0; index < arguments.size(); index++) {
             String argument = arguments.get(index);
             if (argument.startsWith("-P")) {
-                for (String profile : argument.substring(2).split(",")) {
+                for (String profile : argument.substring(2).split(",", -1)) {
                     require(profiles().contains(profile), "no pom.xml has the profile " + profile);
                 }
             } else if (argument.equals("-pl")) {
                 index++;
-                for (String module : arguments.get(index).split(",")) {
+                for (String module : arguments.get(index).split(",", -1)) {
                     require(
                             Files.exists(Repository.ROOT.resolve(module).resolve("pom.xml")),
                             module + " is not a module");

@@ -23,10 +23,10 @@ record ManagerProperties(
      * The embedded ZooKeeper.
      *
      * @param embedded Whether the manager runs a ZooKeeper server in its own process.
-     * @param address Address to listen on; any address but loopback opens the cluster's directory to the network.
-     * @param port Port to listen on; 0 selects a free port, which the log and the ready file show.
-     * @param dataDirectory Directory for its log and snapshots; required when enabled.
-     * @param startTimeout How long it may take to start.
+     * @param address Address that the embedded ZooKeeper listens on; any address but loopback opens the cluster's directory to the network.
+     * @param port Port that the embedded ZooKeeper listens on; 0 selects a free port, which the log and the ready file show.
+     * @param dataDirectory Directory for the log and the snapshots of the embedded ZooKeeper; required with it.
+     * @param startTimeout How long the embedded ZooKeeper may take to start.
      */
     record ZooKeeper(
             @DefaultValue("false") boolean embedded,

@@ -43,8 +43,8 @@ record LiteEmbeddedProperties(
     /**
      * A user of ZooKeeper's scheme "digest".
      *
-     * @param user Name of the user, without a colon.
-     * @param password Password of the user. Default: none; then every client of ZooKeeper can access the cluster's directory.
+     * @param user Name of the ZooKeeper user, without a colon.
+     * @param password Password of the ZooKeeper user. Default: none; then every client of ZooKeeper can access the cluster's directory.
      * @param passwordFile File that contains the password, instead of the property; line ends after it are ignored.
      */
     record Auth(

@@ -12,7 +12,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * The cluster and its directory.
  *
  * @param name Name of the cluster; clusters with different names on one ZooKeeper are isolated from each other.
- * @param zookeeper ZooKeeper connect string, as host:port[,host:port...].
+ * @param zookeeper ZooKeeper connect string, as host:port[,host:port...]. A manager with an embedded ZooKeeper needs none.
  * @param sessionTimeout How long a process may be silent before the cluster removes it.
  * @param connectionTimeout Timeout of one attempt to connect to ZooKeeper.
  * @param auth ZooKeeper user of this process. Only this user may access what the process creates; all processes of a
@@ -31,8 +31,8 @@ record ClusterProperties(
     /**
      * A user of ZooKeeper's scheme "digest".
      *
-     * @param user Name of the user, without a colon.
-     * @param password Password of the user. By default no authentication is used, and every client of ZooKeeper may access
+     * @param user Name of the ZooKeeper user, without a colon.
+     * @param password Password of the ZooKeeper user. By default no authentication is used, and every client of ZooKeeper may access
      *     the data.
      * @param passwordFile File with the password, instead of the property; trailing line breaks are ignored.
      */

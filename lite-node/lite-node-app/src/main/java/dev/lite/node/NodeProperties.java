@@ -29,7 +29,7 @@ import org.springframework.util.unit.DataSize;
  * @param arena Memory that the node contributes.
  * @param runDirectory Directory for sockets; created if it is missing. The path of a socket has at most 106 bytes.
  * @param socket Unix socket that applications attach to. Default: node.sock in the run directory.
- * @param socketMode Permission bits of that socket, octal; users with write permission may attach.
+ * @param socketMode Permission bits of the applications' socket, octal; users with write permission may attach.
  * @param managementUrl URL below which managers reach the node's actuator endpoints, such as
  *     http://10.0.0.1:7410/actuator. Default: the address of its own web server, which other hosts cannot reach while it
  *     is loopback.
@@ -37,8 +37,8 @@ import org.springframework.util.unit.DataSize;
  * @param tcp Connections to nodes on other hosts over TCP.
  * @param rdma Connections to nodes on other hosts over RDMA.
  * @param limits Limits for applications.
- * @param principals Applications that may attach, and their names. Default: every user who may open the socket, named
- *     uid:<user id>.
+ * @param principals Applications that may attach: each with a name, and a uid, a token or both, which must match. Default:
+ *     every user who may open the socket, named uid:<user id>.
  * @param deadline Timeout of operations that do not set their own; also how long the start may wait for the cluster.
  * @param drainTimeout How long a node that shuts down may move its memory to other nodes before it leaves; 0 leaves
  *     immediately. Memory that was not moved stays in the arena file.
@@ -84,10 +84,10 @@ record NodeProperties(
     /**
      * The node's memory.
      *
-     * @param size Size of the memory.
+     * @param size Size of the node's memory; fixed when the arena is created.
      * @param directory Parent directory of all arenas, on a memory file system.
      * @param retain Whether the memory's content is kept when the node shuts down cleanly, for the next start.
-     * @param extents Maximum number of extents in the memory; 0 means one for every 4 KiB.
+     * @param extents Maximum number of extents in the memory; 0 means one for every 4 KiB. 1,024 locks or barriers share one.
      */
     record Arena(
             @DefaultValue("1GB") DataSize size,
@@ -166,8 +166,8 @@ record NodeProperties(
      * Unsuccessful spin iterations of a waiting thread before it blocks; 0 blocks immediately. Default: depends on the
      * number of cores.
      *
-     * @param poll Spin iterations of the thread that serves the fabrics.
-     * @param session Spin iterations of the thread that serves an application.
+     * @param poll Spin iterations of the thread that serves the fabrics, before it blocks. Default: by the number of cores.
+     * @param session Spin iterations of the thread that serves an application, before it blocks. Default: by the number of cores.
      */
     record Spins(@Nullable Integer poll, @Nullable Integer session) {}
 

@@ -9,8 +9,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The manager's own session with a node, for requests that read or change LMRs.
  *
- * @param clientSocket Socket of a node on the manager's host. By default the manager has no session, and refuses these
- *     requests.
+ * @param clientSocket Socket of a node on the manager's host. By default the manager has no session, and refuses
+ *     requests that read or change LMRs.
  * @param clientToken Token of the manager as an application, if the node requires one.
  * @param clientDeadline How long one operation may wait for the node.
  */

@@ -27,8 +27,8 @@ public record LiteResilienceProperties(
      * @param failureRateThreshold Percentage of failed calls that opens the circuit breaker: more than 0, at most 100.
      * @param slidingWindowSize Number of last calls that count.
      * @param minimumNumberOfCalls Number of calls before the percentage counts.
-     * @param waitDurationInOpenState How long calls fail at once before some are tried again.
-     * @param permittedCallsInHalfOpenState Number of calls that are tried then.
+     * @param waitDurationInOpenState How long calls to a node fail at once before some are tried again.
+     * @param permittedCallsInHalfOpenState Number of calls that are tried after that time.
      */
     public record CircuitBreaker(
             @DefaultValue("true") boolean enabled,
@@ -65,7 +65,7 @@ public record LiteResilienceProperties(
      *
      * @param enabled Whether calls beyond the limit wait, and then fail.
      * @param limitForPeriod Number of calls and messages in a period.
-     * @param limitRefreshPeriod The period.
+     * @param limitRefreshPeriod Length of a period.
      * @param timeoutDuration How long a call waits for the next period.
      */
     public record RateLimiter(
