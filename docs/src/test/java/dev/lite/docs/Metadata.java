@@ -53,6 +53,12 @@ final class Metadata {
         return properties;
     }
 
+    private static Map<String, Property> properties() {
+        Map<String, Property> all = new TreeMap<>();
+        MODULES.forEach(module -> all.putAll(of(module)));
+        return all;
+    }
+
     private static String defaultValue(JsonNode value) {
         return switch (value.getNodeType()) {
             case MISSING, NULL -> "";
@@ -65,9 +71,14 @@ final class Metadata {
         };
     }
 
+    /** Whether a name is the beginning of the names of properties. */
+    static boolean isPrefix(String name) {
+        return properties().keySet().stream().anyMatch(property -> property.startsWith(name + "."));
+    }
+
     /** Whether a name is that of a property of LITE; a list's element counts as the list. */
     static boolean isKnown(String name) {
         String list = INDEX.matcher(name).replaceFirst("");
-        return MODULES.stream().anyMatch(module -> of(module).containsKey(list));
+        return properties().containsKey(list);
     }
 }

@@ -2,11 +2,15 @@ package dev.lite.docs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.docs.site.Page;
 import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.config.YamlPropertiesFactoryBean;
 import org.springframework.core.io.ByteArrayResource;
@@ -41,9 +45,36 @@ class PropertiesBlocksTest {
         }
     }
 
+    private static final Pattern NAME = Pattern.compile(
+            "`(lite\\.(?:client|cluster|embedded|fabric|manager|node)(?:\\.[a-z-]+)*)(?:[\\[=][^`]*)?`");
+
     /** Whether there is such a property, or another project has it. */
     static boolean isKnown(String name) {
         return Metadata.isKnown(name) || OTHERS.stream().anyMatch(name::startsWith);
+    }
+
+    /** A property, the beginning of properties, or a name that the sources have, such as that of a metric. */
+    @Test
+    void everyNameWithinTheTextIsOneOfTheSources() {
+        String sources = Repository.files(name -> name.endsWith(".java")).stream()
+                .filter(file -> !file.startsWith(Repository.ROOT.resolve("docs")))
+                .map(Repository::read)
+                .collect(Collectors.joining("\n"));
+        List<String> unknown = new ArrayList<>();
+        int count = 0;
+        for (Page page : Repository.pages()) {
+            Matcher name = NAME.matcher(page.markdown());
+            while (name.find()) {
+                count++;
+                if (!Metadata.isKnown(name.group(1))
+                        && !Metadata.isPrefix(name.group(1))
+                        && !sources.contains('"' + name.group(1) + '"')) {
+                    unknown.add(page.path() + ": " + name.group(1));
+                }
+            }
+        }
+        assertThat(unknown).isEmpty();
+        assertThat(count).isGreaterThan(50);
     }
 
     @Test
