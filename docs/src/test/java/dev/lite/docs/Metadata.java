@@ -53,10 +53,13 @@ final class Metadata {
         return properties;
     }
 
-    private static Map<String, Property> properties() {
-        Map<String, Property> all = new TreeMap<>();
-        MODULES.forEach(module -> all.putAll(of(module)));
-        return all;
+    /** The properties of all modules, read at the first use. */
+    private static final class All {
+        static final Map<String, Property> PROPERTIES = new TreeMap<>();
+
+        static {
+            MODULES.forEach(module -> PROPERTIES.putAll(of(module)));
+        }
     }
 
     private static String defaultValue(JsonNode value) {
@@ -73,12 +76,12 @@ final class Metadata {
 
     /** Whether a name is the beginning of the names of properties. */
     static boolean isPrefix(String name) {
-        return properties().keySet().stream().anyMatch(property -> property.startsWith(name + "."));
+        return All.PROPERTIES.keySet().stream().anyMatch(property -> property.startsWith(name + "."));
     }
 
     /** Whether a name is that of a property of LITE; a list's element counts as the list. */
     static boolean isKnown(String name) {
         String list = INDEX.matcher(name).replaceFirst("");
-        return properties().containsKey(list);
+        return All.PROPERTIES.containsKey(list);
     }
 }
