@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -16,13 +17,14 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ArrayNode;
+import tools.jackson.databind.node.MissingNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /** {@code lite top}. */
 @Command(
         name = "top",
         description = {
-            "Shows how many operations and bytes a second the applications at each node ask for, from two readings of its counters.",
+            "Shows how many operations and bytes a second the applications at each node ask for, and those of each principal, from two readings of its counters.",
             "Operations that applications carry out in mapped memory themselves, without their node, are not counted."
         },
         mixinStandardHelpOptions = true)
@@ -48,8 +50,8 @@ final class TopCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec spec;
 
-    /** The counters of a node at a time. */
-    private record Reading(long atNs, JsonNode operations) {}
+    /** The counters of a node at a time, and those of its sessions by their ids. */
+    private record Reading(long atNs, JsonNode operations, Map<String, JsonNode> sessions) {}
 
     @Override
     public Integer call() {
@@ -98,7 +100,12 @@ final class TopCommand implements Callable<Integer> {
                         .formatted(
                                 node.path("name").asString(),
                                 node.path("incarnation").asString());
-                readings.put(key, new Reading(nowNs, node.path("state").path("operations")));
+                JsonNode state = node.path("state");
+                Map<String, JsonNode> sessions = new HashMap<>();
+                for (JsonNode session : state.path("sessions")) {
+                    sessions.put(session.path("id").asString(), session);
+                }
+                readings.put(key, new Reading(nowNs, state.path("operations"), sessions));
             }
         }
         return readings;
@@ -121,16 +128,37 @@ final class TopCommand implements Callable<Integer> {
                 continue; // the next table has its rates
             }
             double seconds = (current.atNs() - last.atNs()) / NS_PER_S;
-            long bytes = 0;
-            for (String kind : KINDS) {
-                JsonNode then = last.operations().path(kind);
-                JsonNode counted = current.operations().path(kind);
-                row.put(kind, difference(counted, then, "operations") / seconds);
-                bytes += difference(counted, then, "bytes");
-            }
-            row.put("bytes", bytes / seconds);
+            add(row, last.operations(), current.operations(), seconds);
+            ArrayNode principals = row.putArray("principals");
+            byPrincipal(last, current, seconds).forEach((principal, its) -> principals.add(its));
         }
         return rates;
+    }
+
+    /** The rates of a node's principals; a session that was not there before counts from 0. */
+    private static Map<String, ObjectNode> byPrincipal(Reading last, Reading current, double seconds) {
+        Map<String, ObjectNode> principals = new TreeMap<>();
+        current.sessions().forEach((id, session) -> {
+            String principal = session.path("principal").asString("");
+            ObjectNode row = principals.computeIfAbsent(
+                    principal, its -> ManagerClient.JSON.createObjectNode().put("principal", its));
+            row.put("sessions", row.path("sessions").asInt(0) + 1);
+            JsonNode then = last.sessions().getOrDefault(id, MissingNode.getInstance());
+            add(row, then.path("operations"), session.path("operations"), seconds);
+        });
+        return principals;
+    }
+
+    /** Adds the rates between two readings of counters. */
+    private static void add(ObjectNode row, JsonNode before, JsonNode now, double seconds) {
+        long bytes = 0;
+        for (String kind : KINDS) {
+            JsonNode then = before.path(kind);
+            JsonNode counted = now.path(kind);
+            row.put(kind, row.path(kind).asDouble(0) + difference(counted, then, "operations") / seconds);
+            bytes += difference(counted, then, "bytes");
+        }
+        row.put("bytes", row.path("bytes").asDouble(0) + bytes / seconds);
     }
 
     private static long difference(JsonNode now, JsonNode before, String field) {
@@ -139,19 +167,37 @@ final class TopCommand implements Callable<Integer> {
 
     private static void print(ArrayNode rates, PrintWriter out) {
         Table table = new Table(
-                "NODE", "SESSIONS", "READ/S", "WRITE/S", "ATOMIC/S", "MEMSET/S", "CALL/S", "LOCK/S", "BYTES/S");
+                "NODE",
+                "PRINCIPAL",
+                "SESSIONS",
+                "READ/S",
+                "WRITE/S",
+                "ATOMIC/S",
+                "MEMSET/S",
+                "CALL/S",
+                "LOCK/S",
+                "BYTES/S");
         for (JsonNode row : rates) {
-            String[] cells = new String[KINDS.size() + 3];
-            cells[0] = row.path("node").asString();
-            cells[1] = row.has("problem") ? "?" : row.path("sessions").asString();
-            for (int kind = 0; kind < KINDS.size(); kind++) {
-                JsonNode rate = row.path(KINDS.get(kind));
-                cells[kind + 2] = rate.isNumber() ? String.format(Locale.ROOT, "%.0f", rate.asDouble()) : "?";
+            String node = row.path("node").asString();
+            table.row(cells(node, "(all)", row));
+            for (JsonNode its : row.path("principals")) {
+                table.row(cells(node, its.path("principal").asString(), its));
             }
-            JsonNode bytes = row.path("bytes");
-            cells[cells.length - 1] = bytes.isNumber() ? Table.size(Math.round(bytes.asDouble())) : "?";
-            table.row(cells);
         }
         table.print(out);
+    }
+
+    private static String[] cells(String node, String principal, JsonNode row) {
+        String[] cells = new String[KINDS.size() + 4];
+        cells[0] = node;
+        cells[1] = principal;
+        cells[2] = row.has("problem") ? "?" : row.path("sessions").asString();
+        for (int kind = 0; kind < KINDS.size(); kind++) {
+            JsonNode rate = row.path(KINDS.get(kind));
+            cells[kind + 3] = rate.isNumber() ? String.format(Locale.ROOT, "%.0f", rate.asDouble()) : "?";
+        }
+        JsonNode bytes = row.path("bytes");
+        cells[cells.length - 1] = bytes.isNumber() ? Table.size(Math.round(bytes.asDouble())) : "?";
+        return cells;
     }
 }

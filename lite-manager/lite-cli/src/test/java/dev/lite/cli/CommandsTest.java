@@ -1,6 +1,7 @@
 package dev.lite.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -164,10 +165,17 @@ class CommandsTest {
     @Test
     void topShowsRatesFromTwoReadings() {
         String reading =
-                "[{'name':'n1','incarnation':%d,'state':{'sessions':[{}],'operations':{'read':{'operations':%d,'bytes':%d}}}},{'name':'n2','incarnation':1,'problem':'paused'}]";
-        manager.with("GET /api/nodes?state=true", 200, reading.formatted(1, 1000, 64_000))
-                .with("GET /api/nodes?state=true", 200, reading.formatted(1, 1_001_000, 64_064_000))
-                .with("GET /api/nodes?state=true", 200, reading.formatted(2, 5, 5));
+                "[{'name':'n1','incarnation':%d,'state':{'sessions':[%s],'operations':{'read':{'operations':%d,'bytes':%d}}}},{'name':'n2','incarnation':1,'problem':'paused'}]";
+        String session = "{'id':%d,'principal':'%s','operations':{'read':{'operations':%d,'bytes':%d}}}";
+        String then = session.formatted(1, "shop", 1000, 64_000);
+        String now = String.join(
+                ",",
+                session.formatted(1, "shop", 251_000, 16_064_000),
+                session.formatted(2, "shop", 500_000, 32_000_000),
+                session.formatted(3, "audit", 250_000, 16_000_000));
+        manager.with("GET /api/nodes?state=true", 200, reading.formatted(1, then, 1000, 64_000))
+                .with("GET /api/nodes?state=true", 200, reading.formatted(1, now, 1_001_000, 64_064_000))
+                .with("GET /api/nodes?state=true", 200, reading.formatted(2, then, 5, 5));
         assertThat(ask("top", "--every", "100ms", "--count", "2", "--json")).isZero();
         String[] lines = out.toString().split("\n");
         assertThat(lines).hasSize(2);
@@ -176,15 +184,23 @@ class CommandsTest {
         assertThat(first.get(0).get("bytes").asDouble()
                         / first.get(0).get("read").asDouble())
                 .isEqualTo(64);
+        var principals = first.get(0).get("principals");
+        assertThat(principals.valueStream().map(its -> its.get("principal").asString()))
+                .containsExactly("audit", "shop");
+        assertThat(principals.get(1).get("sessions").asInt()).isEqualTo(2);
+        assertThat(principals.get(1).get("read").asDouble()
+                        / principals.get(0).get("read").asDouble())
+                .isCloseTo(3, within(1e-6));
         assertThat(first.get(1).get("problem").asString()).isEqualTo("paused");
         var restarted = ManagerClient.JSON.readTree(lines[1]);
         assertThat(restarted.get(0).has("read")).isFalse();
         out.getBuffer().setLength(0);
         assertThat(ask("top", "--every", "100ms", "--count", "1")).isZero();
         assertThat(out.toString())
-                .contains("NODE  SESSIONS  READ/S")
-                .contains("n1    1         0")
-                .contains("n2    ?");
+                .contains("NODE  PRINCIPAL  SESSIONS  READ/S")
+                .contains("n1    (all)      1         0")
+                .contains("n1    shop       1         0")
+                .contains("n2    (all)      ?");
     }
 
     @Test

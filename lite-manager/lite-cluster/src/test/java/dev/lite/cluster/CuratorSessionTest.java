@@ -17,8 +17,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.curator.CuratorZookeeperClient;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Op;
+import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -79,10 +81,8 @@ class CuratorSessionTest {
             RecordingListener recorded = new RecordingListener();
             one.addListener(recorded);
             NodeRecord before = one.register(advert("a"), DEADLINE);
-            long session = one.session().sessionId();
 
             giveUpSession(one);
-            Waits.until("there is another session", () -> one.session().sessionId() != session);
             CuratorDirectory other = open();
 
             long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
@@ -99,10 +99,26 @@ class CuratorSessionTest {
         }
     }
 
-    /** The client drops its session. The server keeps the session, with the registration, until its timeout. */
+    /**
+     * The client starts another session. The server keeps the old one, with the registration, until its timeout. A client
+     * resumes its session, unless its last handle ended without ever connecting. So this ends handles until it catches
+     * one that has not connected yet. A handle that takes its session for expired does not close it at the server.
+     */
     private static void giveUpSession(CuratorDirectory directory) {
+        long session = directory.session().sessionId();
+        CuratorZookeeperClient client = directory.session().client().getZookeeperClient();
+        long endNs = System.nanoTime() + DEADLINE.toNanos();
+        ZooKeeper ended = null;
         try {
-            directory.session().client().getZookeeperClient().reset();
+            while (directory.session().sessionId() == session) {
+                assertThat(System.nanoTime()).as("there is another session").isLessThan(endNs);
+                ZooKeeper handle = client.getZooKeeper();
+                if (handle != ended) {
+                    handle.getTestable().injectSessionExpiration();
+                    ended = handle;
+                }
+                Thread.onSpinWait();
+            }
         } catch (Exception e) { // declared by Curator
             throw new AssertionError("the session could not be given up", e);
         }

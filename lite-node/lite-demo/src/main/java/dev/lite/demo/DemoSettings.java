@@ -21,10 +21,12 @@ record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path man
 
     private static final List<String> FABRICS = List.of("shm", "tcp");
 
-    /** Reads the settings from {@code lite.demo.*}. */
+    /** Reads the settings from {@code lite.demo.*}. Without a file, writes the demo's own text. */
     static DemoSettings of(Properties properties) {
-        Path file =
-                Path.of(required(properties, "lite.demo.file")).toAbsolutePath().normalize();
+        String given = properties.getProperty("lite.demo.file", "");
+        Path file = given.isBlank()
+                ? SampleText.write()
+                : Path.of(given).toAbsolutePath().normalize();
         return new DemoSettings(
                 file,
                 checkedSize(file),

@@ -27,6 +27,16 @@ class DemoSettingsTest {
     }
 
     @Test
+    void withoutAFileTheDemoWritesATextOfItsOwn() throws IOException {
+        DemoSettings settings = DemoSettings.of(properties("", "false"));
+        try {
+            assertThat(settings.bytes()).isEqualTo(SampleText.BYTES);
+        } finally {
+            Files.delete(settings.file());
+        }
+    }
+
+    @Test
     void aMissingFileIsReported() {
         refuses(directory.resolve("missing"), "missing (lite.demo.file) does not exist");
     }
