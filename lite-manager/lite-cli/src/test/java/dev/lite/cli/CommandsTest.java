@@ -287,7 +287,7 @@ class CommandsTest {
                         data:{"joined":[{"name":"n2","id":1,"incarnation":4}],"left":[{"name":"n1"}]}
 
                         """);
-        assertThat(ask("watch", "--for", "1200ms")).isZero();
+        assertThat(ask("watch", "--for", "4s")).isZero();
         assertThat(out.toString().replaceAll("(?m)^[0-9:]*  ", "")).startsWith("""
                 nodes: n1
                 managers, the leader first: m

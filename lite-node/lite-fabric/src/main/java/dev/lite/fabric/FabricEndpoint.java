@@ -33,6 +33,14 @@ public interface FabricEndpoint {
     long remoteSize();
 
     /**
+     * The number of connections to the peer that share its operations, at least 1; 0 before {@link FabricHandler#connected}.
+     * Both ends have the same number. Any thread.
+     */
+    default int laneCount() {
+        return remoteSize() == 0 ? 0 : 1;
+    }
+
+    /**
      * The address at which the peer's registered memory is mapped into this process, for plain loads, stores and CPU
      * atomics, or 0 if it is not mapped. The mapping stays until the fabric is closed, even after the endpoint was closed or
      * the peer died; the tier decides whether it may still be used then.

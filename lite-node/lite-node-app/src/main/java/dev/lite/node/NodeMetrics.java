@@ -52,6 +52,11 @@ class NodeMetrics implements MeterBinder {
                 its -> its.node.usage().extents());
         gauge(
                 registry,
+                "lite.node.lmrs.mapped",
+                "LMRs with a handle at this node",
+                its -> its.node.usage().mappedLmrs());
+        gauge(
+                registry,
                 "lite.node.handles",
                 "Mapped handles of all sessions",
                 its -> its.node.usage().handles());
@@ -170,6 +175,7 @@ class NodeMetrics implements MeterBinder {
                         "Wake-ups of the thread that polls when no caller does",
                         its -> its.node.standbyWakeups())
                 .register(registry);
+        gauge(registry, "lite.node.rpc.queued", "Calls that no server has received yet", its -> its.node.queuedCalls());
         Gauge.builder("lite.node.rpc.memory", this, its -> its.node.rpcMemoryBytes())
                 .description("Memory of the arena that calls use")
                 .baseUnit("bytes")

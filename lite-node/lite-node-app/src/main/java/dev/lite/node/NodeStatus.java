@@ -50,11 +50,19 @@ record NodeStatus(
      * @param freeBytes free, clean or not
      * @param uncleanBytes free, but not yet overwritten with zeros
      * @param extents allocated extents
+     * @param mappedLmrs LMRs with a handle at this node
      * @param handles mapped handles of all sessions
      * @param reclaiming LMRs whose memory is not free yet
      */
     record Arena(
-            long bytes, long usedBytes, long freeBytes, long uncleanBytes, int extents, int handles, int reclaiming) {
+            long bytes,
+            long usedBytes,
+            long freeBytes,
+            long uncleanBytes,
+            int extents,
+            int mappedLmrs,
+            int handles,
+            int reclaiming) {
         private static Arena of(LiteNode.Usage usage) {
             return new Arena(
                     usage.arenaBytes(),
@@ -62,6 +70,7 @@ record NodeStatus(
                     usage.freeBytes(),
                     usage.uncleanBytes(),
                     usage.extents(),
+                    usage.mappedLmrs(),
                     usage.handles(),
                     usage.reclaiming());
         }
@@ -97,9 +106,10 @@ record NodeStatus(
      *
      * @param node its name
      * @param fabric the fabric that carries data to it, or "none"
+     * @param lanes the connections that share its traffic
      * @param trouble why it is not connected; empty if it is, or if the reason is unknown
      */
-    record Link(String node, String fabric, String trouble) {}
+    record Link(String node, String fabric, int lanes, String trouble) {}
 
     static NodeStatus of(LiteNode node, long epoch, List<SessionInfo> sessions, Map<Kind, Count> operations) {
         Map<String, Map<String, Count>> transfers = new TreeMap<>();
@@ -130,7 +140,7 @@ record NodeStatus(
     private static List<Link> links(LiteNode node) {
         return node.nodes().stream()
                 .filter(peer -> peer.id() != node.self().id())
-                .map(peer -> new Link(peer.name(), peer.fabric(), trouble(node, peer)))
+                .map(peer -> new Link(peer.name(), peer.fabric(), node.lanes(peer.id()), trouble(node, peer)))
                 .toList();
     }
 

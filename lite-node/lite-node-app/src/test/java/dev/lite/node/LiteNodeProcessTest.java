@@ -156,7 +156,7 @@ class LiteNodeProcessTest {
                         .contains("\"name\":\"a\"")
                         .contains("\"application\":\"test\"")
                         .contains("\"handles\":1")
-                        .contains("{\"node\":\"b\",\"fabric\":\"tcp\",\"trouble\":\"\"}")
+                        .contains("{\"node\":\"b\",\"fabric\":\"tcp\",\"lanes\":2,\"trouble\":\"\"}")
                         .contains("\"transfers\":{\"tcp\":{\"atomic\":{\"operations\":1,\"bytes\":8}")
                         .contains("\"write\":{\"operations\":2,\"bytes\":128}");
             }

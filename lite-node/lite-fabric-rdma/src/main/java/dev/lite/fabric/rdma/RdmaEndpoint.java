@@ -30,6 +30,12 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
     }
 
     @Override
+    public int laneCount() {
+        var current = link();
+        return current == null ? 0 : current.lanes().length;
+    }
+
+    @Override
     public long mappedAddress() {
         return 0;
     }

@@ -22,6 +22,12 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     }
 
     @Override
+    public int laneCount() {
+        var current = link();
+        return current == null ? 0 : current.lanes().length;
+    }
+
+    @Override
     public long mappedAddress() {
         return 0;
     }

@@ -120,7 +120,8 @@ class TcpFabricTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 7, 8, 48, 1000})
     void garbageInsteadOfAHandshakeIsDroppedWithoutDisturbingOthers(int bytes) throws IOException {
-        try (var a = new TestNode("a", "handshake-timeout-ms", "300");
+        // Long enough for the handshake of a good node on a busy machine.
+        try (var a = new TestNode("a", "handshake-timeout-ms", "1500");
                 var b = new TestNode("b")) {
             byte[] garbage = new byte[bytes];
             new Random(bytes).nextBytes(garbage);

@@ -247,6 +247,12 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
+    default void bothEndsOfAConnectionHaveTheSameNumberOfLanes() {
+        Pair pair = fabrics().pair();
+        assertThat(pair.out().laneCount()).isPositive().isEqualTo(pair.in().laneCount());
+    }
+
+    @Test
     default void aMappedAddressShowsThePeersMemoryUntilTheFabricIsClosed() {
         Pair pair = fabrics().pair();
         FabricEndpoint out = pair.out();

@@ -126,6 +126,11 @@ public final class MappingTable {
         return found;
     }
 
+    /** The number of LMRs with at least one mapping. */
+    public synchronized int lmrs() {
+        return byLmr.size();
+    }
+
     /** The number of mappings. */
     public synchronized int size() {
         return byLmr.values().stream().mapToInt(List::size).sum();

@@ -349,6 +349,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return trouble == null ? "" : trouble;
     }
 
+    /** The number of connections to a node that share its traffic; 0 if it is not connected. */
+    public int lanes(int node) {
+        Peer peer = links.peer(node);
+        return peer == null ? 0 : peer.endpoint().laneCount();
+    }
+
     /** The use of the arena, for health and metrics. */
     public Usage usage() {
         return new Usage(
@@ -357,6 +363,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 allocator.freeBytes(),
                 allocator.uncleanBytes(),
                 allocator.allocatedExtents(),
+                lmrs.mappings().lmrs(),
                 lmrs.mappings().size(),
                 sessions.size(),
                 lmrs.reclaimer().waiting());
@@ -370,6 +377,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      * @param freeBytes free bytes, clean or not
      * @param uncleanBytes free bytes that are not clean yet
      * @param extents of LMRs; the words of locks and barriers share some
+     * @param mappedLmrs LMRs with a handle at this node
      * @param handles of all sessions
      * @param sessions open sessions
      * @param reclaiming LMRs whose memory is not freed yet
@@ -380,6 +388,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             long freeBytes,
             long uncleanBytes,
             int extents,
+            int mappedLmrs,
             int handles,
             int sessions,
             int reclaiming) {}
@@ -387,6 +396,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** Bytes of the arena that RPC uses at this node now. */
     public long rpcMemoryBytes() {
         return rpc.memoryBytes();
+    }
+
+    /** Calls at this node that no server has received yet. */
+    public int queuedCalls() {
+        return rpc.queuedCalls();
     }
 
     /** Transfers to and from other nodes since the start, by fabric and kind, for metrics. */

@@ -455,6 +455,15 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
     }
 
+    /** Calls at this node that no server has received yet, of all functions. */
+    public int queuedCalls() {
+        List<RpcFunction> all;
+        synchronized (functions) {
+            all = List.copyOf(functions.values());
+        }
+        return all.stream().mapToInt(RpcFunction::queued).sum();
+    }
+
     /** Arena bytes that this node's calls use now: slots, rings and head words. */
     public long memoryBytes() {
         return slots.bytes() + rings.bytes() + bindings.bytes();

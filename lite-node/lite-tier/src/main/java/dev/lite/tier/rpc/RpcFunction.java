@@ -327,6 +327,15 @@ final class RpcFunction {
         }
     }
 
+    /** The number of calls that wait for a server. */
+    synchronized int queued() {
+        int queued = 0;
+        for (RpcEntry entry = first; entry != null; entry = entry.next) {
+            queued++;
+        }
+        return queued;
+    }
+
     /** Whether a call is queued; another receiver may take it. */
     synchronized boolean hasQueued() {
         return first != null;

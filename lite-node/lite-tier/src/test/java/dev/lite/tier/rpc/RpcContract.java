@@ -40,6 +40,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -278,6 +279,24 @@ abstract class RpcContract {
         }
         assertThatThrownBy(() -> caller.rpc().call("n9", "nothing", new byte[0], GENEROUS))
                 .isInstanceOf(NodeUnreachableException.class);
+    }
+
+    @Test
+    void aNodeCountsTheCallsThatNoServerHasReceived() {
+        RpcServer server = remote.rpc().serve("slow");
+        RpcClient client = caller.rpc().bind("n1", "slow");
+        List<CompletableFuture<byte[]>> calls = Stream.generate(() -> client.callAsync(bytes("x"), GENEROUS))
+                .limit(3)
+                .toList();
+        Waits.until("three calls are queued", () -> cluster.node(1).queuedCalls() == 3);
+        RpcCall call = server.receive(GENEROUS);
+        assertThat(cluster.node(1).queuedCalls()).isEqualTo(2);
+        call = server.replyAndReceive(call, call.request(), GENEROUS);
+        call = server.replyAndReceive(call, call.request(), GENEROUS);
+        call.reply(call.request());
+        calls.forEach(CompletableFuture::join);
+        assertThat(cluster.node(1).queuedCalls()).isZero();
+        server.close();
     }
 
     @Test
