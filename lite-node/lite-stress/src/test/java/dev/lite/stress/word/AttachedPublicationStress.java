@@ -17,15 +17,13 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 @Outcome(id = "1, 0", expect = Expect.FORBIDDEN, desc = "The word was changed, and a part of the data was old.")
 @State
 public class AttachedPublicationStress {
-    private static final WordNodes.Handles WRITER = WordNodes.attached("writer");
-
     private final long piece = WordNodes.nextPiece();
 
     /** Writes the data, then changes the word. */
     @Actor
     public void publish() {
-        Data.write(WRITER.data(), piece, 1);
-        WRITER.words().putLong(piece, 1);
+        Data.write(WordNodes.ATTACHED.data(), piece, 1);
+        WordNodes.ATTACHED.words().putLong(piece, 1);
     }
 
     /** Reads the word, then the data. */

@@ -8,7 +8,7 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
 /**
- * One node writes data and then a word; an attached application of another node reads both through its node.
+ * One node writes data and then a word; an attached application of the other node reads both through its node.
  */
 @JCStressTest
 @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "The reader was first.")
@@ -17,8 +17,6 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 @Outcome(id = "1, 0", expect = Expect.FORBIDDEN, desc = "The word was changed, and a part of the data was old.")
 @State
 public class AttachedReaderStress {
-    private static final WordNodes.Handles READER = WordNodes.attached("reader");
-
     private final long piece = WordNodes.nextPiece();
 
     /** Writes the data, then changes the word. */
@@ -31,7 +29,7 @@ public class AttachedReaderStress {
     /** Reads the word, then the data. */
     @Actor
     public void look(JJ_Result result) {
-        result.r1 = READER.words().getLong(piece);
-        result.r2 = Data.readOldest(READER.data(), piece);
+        result.r1 = WordNodes.ATTACHED.words().getLong(piece);
+        result.r2 = Data.readOldest(WordNodes.ATTACHED.data(), piece);
     }
 }

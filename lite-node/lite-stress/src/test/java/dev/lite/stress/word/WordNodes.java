@@ -45,23 +45,26 @@ final class WordNodes {
     private static final Path ROOT = temporary();
     private static final LiteNode FIRST = start("node-1");
     private static final LiteNode SECOND = start("node-2");
+    private static final SessionServer SERVER = serve();
 
     /** Of an application with an embedded node, which stores the LMRs. */
     static final Handles HERE = make();
     /** Of an application with an embedded node, which has the LMRs of the other node mapped. */
     static final Handles THERE = map(SECOND.attach("there"));
 
+    /** Of an application that is attached to the first node, which carries out what it does. */
+    static final Handles ATTACHED = map(Lite.attach(AttachOptions.to(SERVER.socket(), "attached")));
+
     private static final AtomicLong NEXT = new AtomicLong();
+
+    static {
+        deleteFiles();
+    }
 
     private WordNodes() {}
 
     /** The handles of one application. */
     record Handles(LmrHandle words, LmrHandle data) {}
-
-    /** Handles of an application that is attached to the first node. Its node carries out what it does. */
-    static Handles attached(String principal) {
-        return map(Lite.attach(AttachOptions.to(Server.SOCKET, principal)));
-    }
 
     /** The offset of a piece in each LMR; it is zero there. */
     static long nextPiece() {
@@ -96,35 +99,32 @@ final class WordNodes {
     }
 
     private static LiteNode start(String name) {
-        LiteNode node = LiteNode.start(
+        return LiteNode.start(
                 LiteNodeConfig.builder("words", name, 4 * BYTES, ROOT.resolve(name))
                         .arena(ROOT, ArenaConfig.Kept.NEVER)
                         .build(),
                 STORE.open(),
                 List.of(new ShmFabricProvider()));
-        Runtime.getRuntime().addShutdownHook(new Thread(node::close));
-        return node;
     }
 
     private static Path temporary() {
         try {
-            Path directory = Files.createTempDirectory(Path.of("/dev/shm"), "lite-stress");
-            directory.toFile().deleteOnExit();
-            return directory;
+            return Files.createTempDirectory(Path.of("/dev/shm"), "lite-stress");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    /** Started by the tests that attach. */
-    private static final class Server {
-        static final Path SOCKET = start();
+    private static SessionServer serve() {
+        SessionServer server = new SessionServer(SessionServerConfig.of(ROOT.resolve("s")), FIRST);
+        server.start();
+        return server;
+    }
 
-        private static Path start() {
-            SessionServer server = new SessionServer(SessionServerConfig.of(ROOT.resolve("s")), FIRST);
-            server.start();
-            Runtime.getRuntime().addShutdownHook(new Thread(server::close));
-            return server.socket();
+    /** At once, because jcstress ends its processes without shutdown hooks. All connections exist, and use no file any more. */
+    private static void deleteFiles() {
+        for (String name : List.of("s", "node-1/shm.sock", "node-1", "node-2/shm.sock", "node-2", ".")) {
+            boolean unused = ROOT.resolve(name).normalize().toFile().delete();
         }
     }
 }
