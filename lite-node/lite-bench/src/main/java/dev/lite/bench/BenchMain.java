@@ -18,6 +18,7 @@ public final class BenchMain {
             Map.entry("rpc-latency", new RpcLatencyBench()),
             Map.entry("rpc-memory", new RpcMemoryBench()),
             Map.entry("rpc-throughput", new RpcThroughputBench()),
+            Map.entry("starter", new StarterBench()),
             Map.entry("tcp", new TcpBench())));
 
     /** Has a report of its own. */

@@ -82,6 +82,26 @@ public abstract class ForwardingLmrHandle implements LmrHandle {
     }
 
     @Override
+    public long getLong(long offset) {
+        return unwrap().getLong(offset);
+    }
+
+    @Override
+    public void putLong(long offset, long value) {
+        unwrap().putLong(offset, value);
+    }
+
+    @Override
+    public int getInt(long offset) {
+        return unwrap().getInt(offset);
+    }
+
+    @Override
+    public void putInt(long offset, int value) {
+        unwrap().putInt(offset, value);
+    }
+
+    @Override
     public List<Extent> extents() {
         return unwrap().extents();
     }

@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * AArch64. {@link #getLong}, {@link #putLong} and the {@code int} forms are never torn. {@link #fetchAdd}, {@link #testSet} and the
  * methods based on them change a word atomically across the cluster. {@code putLong} and {@code putInt} overwrite the word like a plain
  * store, also a concurrent change. A change of a word <i>publishes</i>: a reader of the new value also sees everything that the writer
- * wrote before it, to any LMR, with calls that had returned.
+ * wrote before it, to any LMR, with calls that had returned. An operation on a word of memory that the node has mapped allocates
+ * nothing.
  *
  * <p><b>Ownership.</b> LITE uses the segments and arrays that are passed in only during the call. With an asynchronous method it
  * owns them until the future is complete.
@@ -182,7 +183,7 @@ public interface LmrHandle extends AutoCloseable {
      * For parameters and permission see there.
      */
     default long getAndSet(long offset, long value) {
-        return Words.update(this, offset, word -> value);
+        return Words.getAndSet(this, offset, value);
     }
 
     /** {@link #testSet}, which returns whether the word was set. */
@@ -221,17 +222,18 @@ public interface LmrHandle extends AutoCloseable {
      * @param offset the offset in the LMR, in bytes; a multiple of 4
      */
     default int getAndAddInt(long offset, int delta) {
-        return Words.updateInt("getAndAddInt", this, offset, word -> word + delta);
+        return Words.updateInt("getAndAddInt", this, offset, Words.IntChange.ADD, 0, delta);
     }
 
     /** Atomically sets a 32-bit word, and returns its previous value; otherwise like {@link #getAndAddInt}. */
     default int getAndSetInt(long offset, int value) {
-        return Words.updateInt("getAndSetInt", this, offset, word -> value);
+        return Words.updateInt("getAndSetInt", this, offset, Words.IntChange.SET, 0, value);
     }
 
     /** Atomically sets a 32-bit word if it equals {@code expected}; returns whether it did. Otherwise like {@link #getAndAddInt}. */
     default boolean compareAndSetInt(long offset, int expected, int value) {
-        return Words.updateInt("compareAndSetInt", this, offset, word -> word == expected ? value : word) == expected;
+        return Words.updateInt("compareAndSetInt", this, offset, Words.IntChange.SET_IF_EXPECTED, expected, value)
+                == expected;
     }
 
     /**

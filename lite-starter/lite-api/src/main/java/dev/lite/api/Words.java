@@ -1,10 +1,8 @@
 package dev.lite.api;
 
 import java.nio.ByteOrder;
-import java.util.function.IntUnaryOperator;
-import java.util.function.LongUnaryOperator;
 
-/** Changes of words by {@link LmrHandle#testSet}. Any thread. */
+/** Changes of words by {@link LmrHandle#testSet}. Any thread; allocates nothing. */
 final class Words {
     private static final long LONG_MASK = Long.BYTES - 1;
     private static final boolean LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
@@ -12,19 +10,32 @@ final class Words {
 
     private Words() {}
 
+    /** What to do with a 32-bit word. An enum, because a lambda for each change would be an object for each change. */
+    enum IntChange {
+        ADD,
+        SET,
+        SET_IF_EXPECTED;
+
+        private int apply(int word, int expected, int operand) {
+            return switch (this) {
+                case ADD -> word + operand;
+                case SET -> operand;
+                case SET_IF_EXPECTED -> word == expected ? operand : word;
+            };
+        }
+    }
+
     static void requireAligned(String what, LmrHandle handle, long offset, int bytes) {
         if ((offset & (bytes - 1)) != 0) {
-            throw new LmrBoundsException("%s at offset %d of %s: the offset must be a multiple of %d"
-                    .formatted(what, offset, handle, bytes));
+            throw LmrBoundsException.notAligned(what, handle, offset, bytes);
         }
     }
 
     /** Returns the previous value. A change to the same value writes nothing. */
-    static long update(LmrHandle handle, long offset, LongUnaryOperator change) {
+    static long getAndSet(LmrHandle handle, long offset, long value) {
         long seen = handle.fetchAdd(offset, 0);
         while (true) {
-            long next = change.applyAsLong(seen);
-            long previous = next == seen ? seen : handle.testSet(offset, seen, next);
+            long previous = value == seen ? seen : handle.testSet(offset, seen, value);
             if (previous == seen) {
                 return seen;
             }
@@ -32,16 +43,28 @@ final class Words {
         }
     }
 
-    /** Returns the previous value. */
-    static int updateInt(String what, LmrHandle handle, long offset, IntUnaryOperator change) {
+    /**
+     * Changes one half of an aligned 64-bit word. A change to the same value writes nothing.
+     *
+     * @param expected for {@link IntChange#SET_IF_EXPECTED} only
+     * @return the previous value
+     */
+    static int updateInt(String what, LmrHandle handle, long offset, IntChange change, int expected, int operand) {
         requireAligned(what, handle, offset, Integer.BYTES);
         boolean atLow = ((offset & LONG_MASK) == 0) == LITTLE_ENDIAN;
         int shift = atLow ? 0 : Integer.SIZE;
-        long mask = LOW_HALF << shift;
-        long before = update(handle, offset & ~LONG_MASK, word -> {
-            long changed = Integer.toUnsignedLong(change.applyAsInt((int) (word >>> shift)));
-            return (word & ~mask) | (changed << shift);
-        });
-        return (int) (before >>> shift);
+        long others = ~(LOW_HALF << shift);
+        long wordOffset = offset & ~LONG_MASK;
+        long seen = handle.fetchAdd(wordOffset, 0);
+        while (true) {
+            int half = (int) (seen >>> shift);
+            int changed = change.apply(half, expected, operand);
+            long next = (seen & others) | (Integer.toUnsignedLong(changed) << shift);
+            long previous = next == seen ? seen : handle.testSet(wordOffset, seen, next);
+            if (previous == seen) {
+                return half;
+            }
+            seen = previous;
+        }
     }
 }

@@ -235,6 +235,40 @@ final class ClientHandle implements LmrHandle {
     }
 
     @Override
+    public long getLong(long offset) {
+        requireAligned("getLong", offset, Long.BYTES);
+        check(Op.READ, Permission.READ, offset, Long.BYTES);
+        return transfer.readWord(offset, Long.BYTES, deadline());
+    }
+
+    @Override
+    public void putLong(long offset, long value) {
+        requireAligned("putLong", offset, Long.BYTES);
+        check(Op.WRITE, Permission.WRITE, offset, Long.BYTES);
+        transfer.writeWord(offset, Long.BYTES, value, deadline());
+    }
+
+    @Override
+    public int getInt(long offset) {
+        requireAligned("getInt", offset, Integer.BYTES);
+        check(Op.READ, Permission.READ, offset, Integer.BYTES);
+        return (int) transfer.readWord(offset, Integer.BYTES, deadline());
+    }
+
+    @Override
+    public void putInt(long offset, int value) {
+        requireAligned("putInt", offset, Integer.BYTES);
+        check(Op.WRITE, Permission.WRITE, offset, Integer.BYTES);
+        transfer.writeWord(offset, Integer.BYTES, value, deadline());
+    }
+
+    private void requireAligned(String what, long offset, int bytes) {
+        if ((offset & (bytes - 1)) != 0) {
+            throw LmrBoundsException.notAligned(what, this, offset, bytes);
+        }
+    }
+
+    @Override
     public List<Extent> extents() {
         List<Extent> extents = new ArrayList<>();
         ExtentsPage page;

@@ -58,6 +58,42 @@ final class Transfer {
     }
 
     /**
+     * Reads a word, with acquire order: the node's completion of the command is read before anything that the caller reads next.
+     *
+     * @param bytes 4 or 8; of 4, the result has the value in its lower half
+     */
+    long readWord(long offset, int bytes, long deadlineNs) {
+        int slot = acquire(Op.READ, offset, bytes, deadlineNs);
+        try {
+            data.submit(slot, Op.READ, lh, offset, bytes, 0, 0, nodeTimeoutNs);
+            complete(slot, Op.READ, offset, bytes, deadlineNs);
+            data.check(slot);
+            long window = data.window(slot);
+            return bytes == Integer.BYTES ? RawMemory.getInt(window) : RawMemory.getLong(window);
+        } finally {
+            data.returnSlot(slot);
+        }
+    }
+
+    /** Writes a word, with release order: the node sees the command after everything that the caller wrote before. */
+    void writeWord(long offset, int bytes, long value, long deadlineNs) {
+        int slot = acquire(Op.WRITE, offset, bytes, deadlineNs);
+        try {
+            long window = data.window(slot);
+            if (bytes == Integer.BYTES) {
+                RawMemory.putInt(window, (int) value);
+            } else {
+                RawMemory.putLong(window, value);
+            }
+            data.submit(slot, Op.WRITE, lh, offset, bytes, 0, 0, nodeTimeoutNs);
+            complete(slot, Op.WRITE, offset, bytes, deadlineNs);
+            data.check(slot);
+        } finally {
+            data.returnSlot(slot);
+        }
+    }
+
+    /**
      * Starts a transfer of at most a window that no thread waits for. Does not block.
      *
      * @param ended called once, with the failure or null, on a thread that it must not block

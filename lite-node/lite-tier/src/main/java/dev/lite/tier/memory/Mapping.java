@@ -252,6 +252,42 @@ public final class Mapping implements TierHandle {
         return rest().testSetPosted(place, expected, value, deadline, timeoutNs);
     }
 
+    @Override
+    public long getLong(long offset) {
+        return WordOperations.getLong(this, offset);
+    }
+
+    @Override
+    public void putLong(long offset, long value) {
+        WordOperations.putLong(this, offset, value);
+    }
+
+    @Override
+    public int getInt(long offset) {
+        return WordOperations.getInt(this, offset);
+    }
+
+    @Override
+    public void putInt(long offset, int value) {
+        WordOperations.putInt(this, offset, value);
+    }
+
+    /**
+     * Begins the access to a word. Must run between enter and exit.
+     *
+     * @param needed permission bits
+     * @param bytes the size of the word; the offset is a multiple of it
+     * @return the word's address, or 0 when the caller must continue without the in-flight slot, through the fabric
+     */
+    long wordAddress(int needed, long offset, int bytes) {
+        check(needed, offset, bytes);
+        if (base != 0) {
+            return base + offset;
+        }
+        long place = rest().placed().place(offset);
+        return Layout.isRemote(place) ? 0 : place;
+    }
+
     /**
      * Waits for the end of a move and then runs the operation that met it. Repeats if the operation meets another move.
      * This loop is a separate method so that the operations compile without a loop.

@@ -158,7 +158,18 @@ final class ReattachingHandle implements LmrHandle {
 
     /** For operations that must not be repeated. */
     private LmrHandle current() {
-        return current(keeper.deadline()).value();
+        return bound().value();
+    }
+
+    /** {@link #current(Deadline)} within the session's deadline, which takes an object only when the session was lost. */
+    private Bound<LmrHandle> bound() {
+        Bound<LmrHandle> current = mapped;
+        return current.session().isOpen() ? current : current(keeper.deadline());
+    }
+
+    /** For operations that change memory, and are repeated only at the same node. */
+    private Bound<LmrHandle> boundForChange() {
+        return keeper.mayMove() ? bound() : mapped;
     }
 
     @Override
@@ -194,7 +205,7 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void write(long offset, MemorySegment source) {
-        Bound<LmrHandle> current = keeper.mayMove() ? current(keeper.deadline()) : mapped;
+        Bound<LmrHandle> current = boundForChange();
         try {
             current.value().write(offset, source);
         } catch (SessionLostException lost) {
@@ -216,7 +227,7 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void write(List<LmrSlice> slices) {
-        Bound<LmrHandle> current = keeper.mayMove() ? current(keeper.deadline()) : mapped;
+        Bound<LmrHandle> current = boundForChange();
         try {
             current.value().write(slices);
         } catch (SessionLostException lost) {
@@ -237,7 +248,7 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void memset(long offset, long length, byte value) {
-        Bound<LmrHandle> current = keeper.mayMove() ? current(keeper.deadline()) : mapped;
+        Bound<LmrHandle> current = boundForChange();
         try {
             current.value().memset(offset, length, value);
         } catch (SessionLostException lost) {
@@ -254,6 +265,50 @@ final class ReattachingHandle implements LmrHandle {
     @Override
     public long testSet(long offset, long expected, long value) {
         return current().testSet(offset, expected, value);
+    }
+
+    @Override
+    public long getLong(long offset) {
+        Bound<LmrHandle> current = mapped;
+        try {
+            return current.value().getLong(offset);
+        } catch (SessionLostException lost) {
+            keeper.requireNoLostLocks(current.session());
+            return repeatable(handle -> handle.getLong(offset));
+        }
+    }
+
+    @Override
+    public void putLong(long offset, long value) {
+        Bound<LmrHandle> current = boundForChange();
+        try {
+            current.value().putLong(offset, value);
+        } catch (SessionLostException lost) {
+            keeper.requireNoLostLocks(current.session());
+            repeatHere(lost, current.session(), handle -> handle.putLong(offset, value));
+        }
+    }
+
+    @Override
+    public int getInt(long offset) {
+        Bound<LmrHandle> current = mapped;
+        try {
+            return current.value().getInt(offset);
+        } catch (SessionLostException lost) {
+            keeper.requireNoLostLocks(current.session());
+            return repeatable(handle -> handle.getInt(offset));
+        }
+    }
+
+    @Override
+    public void putInt(long offset, int value) {
+        Bound<LmrHandle> current = boundForChange();
+        try {
+            current.value().putInt(offset, value);
+        } catch (SessionLostException lost) {
+            keeper.requireNoLostLocks(current.session());
+            repeatHere(lost, current.session(), handle -> handle.putInt(offset, value));
+        }
     }
 
     @Override

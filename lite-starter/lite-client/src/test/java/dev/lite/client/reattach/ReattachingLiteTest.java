@@ -217,6 +217,41 @@ class ReattachingLiteTest {
     }
 
     @Test
+    void wordsAreReadAndWrittenAgainAfterALossAsDataIs() {
+        ReattachingLite moving = open(AttachOptions.to(Path.of("/tmp/x.sock"), "test")
+                .withReattach(true)
+                .withDeadline(LONG)
+                .withAlternatives(List.of(Path.of("/tmp/y.sock"))));
+        LmrHandle handle = moving.memory().map("a", Permission.READ, Permission.WRITE);
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        handle.putLong(0, 1);
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        handle.putInt(0, 1);
+        assertThat(sessions.getLast().known("a").calls)
+                .as("repeated at the same node")
+                .hasValue(1);
+
+        nodeName = "fake-2";
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        assertThat(handle.getLong(0)).isEqualTo(5);
+        nodeName = "fake-3";
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        assertThat(handle.getInt(0)).isEqualTo(5);
+        nodeName = "fake-4";
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        assertThatThrownBy(() -> handle.putLong(0, 1)).isInstanceOf(SessionLostException.class);
+        sessions.getLast().lose();
+        handle.putLong(0, 1); // it began after the loss
+        nodeName = "fake-5";
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        assertThatThrownBy(() -> handle.putInt(0, 1)).isInstanceOf(SessionLostException.class);
+        sessions.getLast().lose();
+        handle.putInt(0, 1);
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+        moving.close();
+    }
+
+    @Test
     void aWriteDuringTheLossIsNotRepeatedAtAnotherNodeButAReadIs() {
         ReattachingLite moving = open(AttachOptions.to(Path.of("/tmp/x.sock"), "test")
                 .withReattach(true)

@@ -167,15 +167,25 @@ final class Resilience {
 
     /** Executes an operation that may be repeated in any case. The first attempt costs nothing more than without a retry. */
     <T> T retry(Supplier<T> operation) {
-        return retry(operation, true);
+        try {
+            return operation.get();
+        } catch (LiteException failure) {
+            return repeat(failure, operation);
+        }
+    }
+
+    /** Repeats an operation that may be repeated in any case, after the failure of its first attempt. */
+    <T> T repeat(LiteException failure, Supplier<T> operation) {
+        return repeat(failure, operation, true);
     }
 
     /**
-     * Executes a write. It is repeated only when it has not begun: a write whose connection broke may still arrive, and must not
-     * arrive after the next one.
+     * Repeats a write after the failure of its first attempt. It is repeated only when it has not begun: a write whose connection
+     * broke may still arrive, and must not arrive after the next one.
      */
-    void retryWrite(Runnable operation) {
-        boolean unused = retry(
+    void repeatWrite(LiteException failure, Runnable operation) {
+        boolean unused = repeat(
+                failure,
                 () -> {
                     operation.run();
                     return true;
@@ -183,15 +193,11 @@ final class Resilience {
                 false);
     }
 
-    private <T> T retry(Supplier<T> operation, boolean begun) {
-        try {
-            return operation.get();
-        } catch (LiteException failure) {
-            if (retry == null || !mayHelp(failure, begun)) {
-                throw failure;
-            }
-            return again(retry, operation, begun, failure);
+    private <T> T repeat(LiteException failure, Supplier<T> operation, boolean begun) {
+        if (retry == null || !mayHelp(failure, begun)) {
+            throw failure;
         }
+        return again(retry, operation, begun, failure);
     }
 
     private <T> T again(Retry configured, Supplier<T> operation, boolean begun, LiteException first) {

@@ -1,12 +1,16 @@
 package dev.lite.boot.resilience;
 
 import dev.lite.api.ForwardingLmrHandle;
+import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/** A handle that repeats reads and writes. What others do to the LMR meanwhile is as with any two writers. Any thread. */
+/**
+ * A handle that repeats reads and writes. What others do to the LMR meanwhile is as with any two writers. The first attempt takes
+ * no object. Any thread.
+ */
 final class ResilientHandle extends ForwardingLmrHandle {
 
     private final LmrHandle handle;
@@ -22,8 +26,8 @@ final class ResilientHandle extends ForwardingLmrHandle {
         return handle;
     }
 
-    private void retryRead(Runnable operation) {
-        boolean unused = resilience.retry(() -> {
+    private void repeatRead(LiteException failure, Runnable operation) {
+        boolean unused = resilience.repeat(failure, () -> {
             operation.run();
             return true;
         });
@@ -31,21 +35,73 @@ final class ResilientHandle extends ForwardingLmrHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
-        retryRead(() -> handle.read(offset, destination));
+        try {
+            handle.read(offset, destination);
+        } catch (LiteException failure) {
+            repeatRead(failure, () -> handle.read(offset, destination));
+        }
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
-        resilience.retryWrite(() -> handle.write(offset, source));
+        try {
+            handle.write(offset, source);
+        } catch (LiteException failure) {
+            resilience.repeatWrite(failure, () -> handle.write(offset, source));
+        }
     }
 
     @Override
     public void read(List<LmrSlice> slices) {
-        retryRead(() -> handle.read(slices));
+        try {
+            handle.read(slices);
+        } catch (LiteException failure) {
+            repeatRead(failure, () -> handle.read(slices));
+        }
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
-        resilience.retryWrite(() -> handle.write(slices));
+        try {
+            handle.write(slices);
+        } catch (LiteException failure) {
+            resilience.repeatWrite(failure, () -> handle.write(slices));
+        }
+    }
+
+    @Override
+    public long getLong(long offset) {
+        try {
+            return handle.getLong(offset);
+        } catch (LiteException failure) {
+            return resilience.repeat(failure, () -> handle.getLong(offset));
+        }
+    }
+
+    @Override
+    public void putLong(long offset, long value) {
+        try {
+            handle.putLong(offset, value);
+        } catch (LiteException failure) {
+            resilience.repeatWrite(failure, () -> handle.putLong(offset, value));
+        }
+    }
+
+    @Override
+    public int getInt(long offset) {
+        try {
+            return handle.getInt(offset);
+        } catch (LiteException failure) {
+            return resilience.repeat(failure, () -> handle.getInt(offset));
+        }
+    }
+
+    @Override
+    public void putInt(long offset, int value) {
+        try {
+            handle.putInt(offset, value);
+        } catch (LiteException failure) {
+            resilience.repeatWrite(failure, () -> handle.putInt(offset, value));
+        }
     }
 }

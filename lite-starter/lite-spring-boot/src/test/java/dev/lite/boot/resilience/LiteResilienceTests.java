@@ -152,6 +152,28 @@ class LiteResilienceTests {
     }
 
     @Test
+    void aWordIsReadAndWrittenWithTheSameRetries() {
+        runner.run(context -> {
+            LmrHandle handle = context.getBean(LtMemory.class).map("a", Permission.READ, Permission.WRITE);
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThat(handle.getLong(0)).isEqualTo(5);
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThat(handle.getInt(0)).isEqualTo(5);
+            assertThat(lite.known("a").calls).hasValue(4);
+            lite.known("a").failures.add(new NodeUnreachableException("not connected"));
+            handle.putLong(0, 1);
+            lite.known("a").failures.add(new NodeUnreachableException("not connected"));
+            handle.putInt(0, 1);
+            assertThat(lite.known("a").calls).hasValue(8);
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThatThrownBy(() -> handle.putLong(0, 1)).isInstanceOf(LmrUnavailableException.class);
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThatThrownBy(() -> handle.putInt(0, 1)).isInstanceOf(LmrUnavailableException.class);
+            assertThat(lite.known("a").calls).hasValue(10);
+        });
+    }
+
+    @Test
     void theLastAttemptThrowsItsFailure() {
         runner.run(context -> {
             LtMemory memory = context.getBean(LtMemory.class);
