@@ -29,6 +29,7 @@ public final class LocalClusterBuilder {
     private final Map<String, String> principals = new LinkedHashMap<>();
     private final List<String> managerJavaOptions = new ArrayList<>();
     private final List<String> nodeJavaOptions = new ArrayList<>();
+    private final List<String> applicationJavaOptions = new ArrayList<>();
     private final Map<String, String> nodeProperties = new LinkedHashMap<>();
     private final Map<String, String> properties = new LinkedHashMap<>();
     private @Nullable String zookeeper;
@@ -144,6 +145,12 @@ public final class LocalClusterBuilder {
         return this;
     }
 
+    /** Adds a JVM option for every application. */
+    public LocalClusterBuilder applicationJavaOption(String option) {
+        applicationJavaOptions.add(option);
+        return this;
+    }
+
     /** Adds a property for every node. */
     public LocalClusterBuilder nodeProperty(String key, String value) {
         nodeProperties.put(key, value);
@@ -190,6 +197,7 @@ public final class LocalClusterBuilder {
                 principals,
                 withClassCache(managerJar, managerJavaOptions),
                 withClassCache(nodeJar, nodeJavaOptions),
+                applicationJavaOptions,
                 nodeProperties,
                 properties,
                 zookeeper));

@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
  * @param principals names and tokens of applications that authenticate by token
  * @param managerJavaOptions more options for every manager's JVM
  * @param nodeJavaOptions more options for every node's JVM
+ * @param applicationJavaOptions more options for every application's JVM
  * @param nodeProperties more properties for every node
  * @param properties more properties for every manager and node
  * @param zookeeper the ZooKeeper to use, {@code host:port[,host:port…]}. Null: the manager embeds one
@@ -56,6 +57,7 @@ record LocalClusterConfig(
         Map<String, String> principals,
         List<String> managerJavaOptions,
         List<String> nodeJavaOptions,
+        List<String> applicationJavaOptions,
         Map<String, String> nodeProperties,
         Map<String, String> properties,
         @Nullable String zookeeper) {
@@ -103,6 +105,7 @@ record LocalClusterConfig(
         principals = Map.copyOf(new LinkedHashMap<>(principals));
         managerJavaOptions = List.copyOf(managerJavaOptions);
         nodeJavaOptions = List.copyOf(nodeJavaOptions);
+        applicationJavaOptions = List.copyOf(applicationJavaOptions);
         nodeProperties = Map.copyOf(nodeProperties);
         properties = Map.copyOf(properties);
     }
@@ -171,10 +174,11 @@ record LocalClusterConfig(
         return command;
     }
 
-    /** The command that starts an application, without limits on compilers or heap. */
+    /** The command that starts an application. */
     List<String> applicationCommand(Path jar, List<String> arguments) {
         requireFile(jar, "the application's executable jar");
         List<String> command = jvm("64m", "512m");
+        command.addAll(applicationJavaOptions);
         command.addAll(List.of("-jar", jar.toString()));
         command.addAll(arguments);
         if (tied) {

@@ -234,7 +234,7 @@ public final class LocalProcess {
      *
      * @return whether it ended before SIGKILL
      */
-    boolean stop(Duration deadline) {
+    public boolean stop(Duration deadline) {
         terminate();
         boolean ended = awaitEnd(deadline.toNanos());
         if (!ended) {

@@ -5,18 +5,14 @@ import dev.lite.local.LocalClusterBuilder;
 import dev.lite.local.LocalProcess;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import java.security.SecureRandom;
-import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.OptionalLong;
 
 /** One run of the demo on a cluster of its own. */
-final class DemoRun {
+final class DemoRun implements ClusterProgram {
 
     private static final String STORE = "store";
     private static final String COMPARE = "compare";
@@ -25,8 +21,6 @@ final class DemoRun {
     private static final String PREFIX = "[demo] ";
     /** The exit status of an application that finished its work and found a difference, listed in its results. */
     private static final int STATUS_DIFFERENT = 3;
-
-    private static final Duration EXIT_POLL = Duration.ofMillis(100);
 
     private final DemoSettings settings;
     private final PrintStream out;
@@ -37,17 +31,18 @@ final class DemoRun {
         this.settings = settings;
         this.out = out;
         for (String role : ROLES) {
-            tokens.put(role, token());
+            tokens.put(role, Applications.token());
         }
     }
 
-    /** Stops relaying the applications' output, because they log errors while being stopped. Any thread. */
-    void interrupted() {
+    @Override
+    public void interrupted() {
         interrupted = true;
     }
 
     /** Runs the demo and prints the report. Returns true if every comparison held. Stops the cluster unless it is to be kept. */
-    boolean run() {
+    @Override
+    public boolean run() {
         long arenaBytes = ArenaSpace.arenaBytes(settings.bytes(), NODES);
         ArenaSpace.check(settings.file(), arenaBytes * NODES);
         print("LITE: a real file in remote memory");
@@ -119,25 +114,9 @@ final class DemoRun {
     private static void awaitAll(List<LocalProcess> applications) {
         List<LocalProcess> running = new ArrayList<>(applications);
         while (!running.isEmpty()) {
-            running.removeIf(DemoRun::endedWell);
+            running.removeIf(
+                    application -> Applications.endedWell(application, status -> status == STATUS_DIFFERENT));
         }
-    }
-
-    private static boolean endedWell(LocalProcess application) {
-        OptionalInt status = application.awaitExit(EXIT_POLL);
-        if (status.isPresent() && status.getAsInt() != 0 && status.getAsInt() != STATUS_DIFFERENT) {
-            throw failed(application, status.getAsInt());
-        }
-        return status.isPresent();
-    }
-
-    private static DemoFailedException failed(LocalProcess application, int status) {
-        if (status > 128) {
-            return new DemoFailedException(
-                    "the application %s was killed by signal %d".formatted(application.name(), status - 128));
-        }
-        return new DemoFailedException("the application %s ended with status %d; the last lines of its log:%n%s"
-                .formatted(application.name(), status, application.lastLines()));
     }
 
     private void relay(String line) {
@@ -162,12 +141,6 @@ final class DemoRun {
                 .formatted(cluster.socket(1), tokens.get(STORE)));
         print("To stop it and remove everything:");
         print("  sh %s".formatted(stop));
-    }
-
-    private static String token() {
-        byte[] bytes = new byte[16];
-        new SecureRandom().nextBytes(bytes);
-        return HexFormat.of().formatHex(bytes);
     }
 
     private void print(String line) {

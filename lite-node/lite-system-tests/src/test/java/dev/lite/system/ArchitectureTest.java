@@ -50,7 +50,10 @@ class ArchitectureTest {
             "node",
             "local",
             "cli",
-            "demo"
+            "demo",
+            "samples.priceboard",
+            "samples.ordercounter",
+            "samples.thumbnail"
         }) {
             assertThat(lite.containPackage("dev.lite." + part)).as(part).isTrue();
         }
@@ -84,6 +87,13 @@ class ArchitectureTest {
     @Test
     void autoConfigurationUsesTheInterfaceOnly() {
         onlyUses("boot", "api");
+    }
+
+    @Test
+    void samplesUseTheStarterOnlyAndNotEachOther() {
+        onlyUses("samples.priceboard", "api", "boot");
+        onlyUses("samples.ordercounter", "api", "boot");
+        onlyUses("samples.thumbnail", "api", "boot");
     }
 
     @Test
@@ -167,7 +177,8 @@ class ArchitectureTest {
                         "dev.lite.boot..",
                         "dev.lite.embedded..",
                         "dev.lite.test..",
-                        "dev.lite.demo.."))
+                        "dev.lite.demo..",
+                        "dev.lite.samples.."))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.springframework.."))
                 .check(lite);

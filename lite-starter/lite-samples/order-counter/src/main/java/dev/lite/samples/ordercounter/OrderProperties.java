@@ -1,0 +1,23 @@
+package dev.lite.samples.ordercounter;
+
+import java.time.Duration;
+import java.util.List;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * The settings of both services.
+ *
+ * @param articles Articles that are sold.
+ * @param pieces Pieces of each article that the warehouse has at first.
+ * @param orders How many orders each shop places.
+ * @param shops Number of shops, which wait for each other before they check the books.
+ * @param closing How long a shop waits for the others at the end.
+ */
+@ConfigurationProperties("order-counter")
+public record OrderProperties(
+        @DefaultValue({"tea", "coffee"}) List<String> articles,
+        @DefaultValue("1000") int pieces,
+        @DefaultValue("100") int orders,
+        @DefaultValue("2") int shops,
+        @DefaultValue("60s") Duration closing) {}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.samples.ordercounter;
+
+import org.jspecify.annotations.NullMarked;

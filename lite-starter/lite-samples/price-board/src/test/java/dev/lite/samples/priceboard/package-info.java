@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.samples.priceboard;
+
+import org.jspecify.annotations.NullMarked;

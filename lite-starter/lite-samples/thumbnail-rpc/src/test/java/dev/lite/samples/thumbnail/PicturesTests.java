@@ -1,0 +1,46 @@
+package dev.lite.samples.thumbnail;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.awt.image.BufferedImage;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class PicturesTests {
+
+    private static final int MIB = 1 << 20;
+
+    private final BufferedImage photo = Pictures.photo(800, 600, new Random(7));
+
+    @Test
+    void aPhotoNeedsMoreThanOneMebibyteAndComesBackFromItsPng() {
+        byte[] png = Pictures.encode(photo, "png");
+        assertThat(png).hasSizeBetween(MIB, 2 * MIB);
+        BufferedImage decoded = Pictures.decode(png);
+        assertThat(decoded.getRGB(799, 0)).isEqualTo(photo.getRGB(799, 0));
+    }
+
+    @Test
+    void aThumbnailKeepsProportionsAndColours() {
+        BufferedImage thumbnail = Pictures.decode(Pictures.encode(Pictures.scale(photo, 160), "jpeg"));
+        assertThat(thumbnail.getWidth()).isEqualTo(160);
+        assertThat(thumbnail.getHeight()).isEqualTo(120);
+        // Red grows from left to right, green from top to bottom.
+        assertThat(red(thumbnail, 150, 60)).isGreaterThan(red(thumbnail, 10, 60) + 100);
+        assertThat(green(thumbnail, 80, 110)).isGreaterThan(green(thumbnail, 80, 10) + 100);
+    }
+
+    @Test
+    void bytesThatAreNoPictureAreRejected() {
+        assertThatThrownBy(() -> Pictures.decode(new byte[1000])).hasMessageContaining("1,000 bytes are no picture");
+    }
+
+    private static int red(BufferedImage picture, int x, int y) {
+        return picture.getRGB(x, y) >> 16 & 0xFF;
+    }
+
+    private static int green(BufferedImage picture, int x, int y) {
+        return picture.getRGB(x, y) >> 8 & 0xFF;
+    }
+}

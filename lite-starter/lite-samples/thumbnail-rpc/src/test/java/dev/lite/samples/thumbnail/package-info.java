@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.samples.thumbnail;
+
+import org.jspecify.annotations.NullMarked;
