@@ -114,8 +114,7 @@ final class DemoRun implements ClusterProgram {
     private static void awaitAll(List<LocalProcess> applications) {
         List<LocalProcess> running = new ArrayList<>(applications);
         while (!running.isEmpty()) {
-            running.removeIf(
-                    application -> Applications.endedWell(application, status -> status == STATUS_DIFFERENT));
+            running.removeIf(application -> Applications.endedWell(application, status -> status == STATUS_DIFFERENT));
         }
     }
 

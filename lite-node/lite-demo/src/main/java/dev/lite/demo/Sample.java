@@ -1,14 +1,34 @@
 package dev.lite.demo;
 
-import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 
-/** The samples in {@code lite-starter/lite-samples}, with the services that each of them starts. */
-enum Sample {
-    PRICE_BOARD(Service.serving("publisher", 1), Service.ending("viewer", 2), Service.ending("viewer", 3)),
-    ORDER_COUNTER(Service.serving("warehouse", 1), Service.ending("shop", 2), Service.ending("shop", 3)),
-    THUMBNAIL_RPC(Service.ending("gallery", 1), Service.serving("thumbnailer", 2), Service.serving("thumbnailer", 3));
+/**
+ * A sample in {@code lite-starter/lite-samples}.
+ *
+ * @param name the name of its directory, and in commands
+ * @param services what it starts
+ */
+record Sample(String name, List<Service> services) {
+
+    static final Sample PRICE_BOARD = new Sample(
+            "price-board",
+            List.of(Service.serving("publisher", 1), Service.ending("viewer", 2), Service.ending("viewer", 3)));
+
+    static final Sample ORDER_COUNTER = new Sample(
+            "order-counter",
+            List.of(Service.serving("warehouse", 1), Service.ending("shop", 2), Service.ending("shop", 3)));
+
+    static final Sample THUMBNAIL_RPC = new Sample(
+            "thumbnail-rpc",
+            List.of(
+                    Service.ending("gallery", 1),
+                    Service.serving("thumbnailer", 2),
+                    Service.serving("thumbnailer", 3)));
+
+    static final List<Sample> ALL = List.of(PRICE_BOARD, ORDER_COUNTER, THUMBNAIL_RPC);
+
+    /** The number of nodes that the samples need. */
+    static final int NODES = 3;
 
     /**
      * One process of a sample.
@@ -32,36 +52,16 @@ enum Sample {
         }
     }
 
-    /** The number of nodes that the samples need. */
-    static final int NODES = 3;
-
-    private final List<Service> services;
-
-    Sample(Service... services) {
-        this.services = List.of(services);
-    }
-
-    List<Service> services() {
-        return services;
-    }
-
-    /** The name of its directory, and in commands. */
-    String directory() {
-        return name().toLowerCase(Locale.ROOT).replace('_', '-');
-    }
-
     /**
      * The sample of this name.
      *
      * @throws DemoFailedException if there is none
      */
     static Sample of(String name) {
-        return Arrays.stream(values())
-                .filter(sample -> sample.directory().equals(name))
+        return ALL.stream()
+                .filter(sample -> sample.name().equals(name))
                 .findFirst()
                 .orElseThrow(() -> new DemoFailedException("lite.sample is \"%s\"; it must be one of %s"
-                        .formatted(
-                                name,
-                                Arrays.stream(values()).map(Sample::directory).toList())));
+                        .formatted(name, ALL.stream().map(Sample::name).toList())));
     }
 }

@@ -27,7 +27,7 @@ public final class SampleMain implements ClusterProgram {
         String name = "sample-" + ProcessHandle.current().pid();
         try (LocalCluster cluster = run.cluster().name(name).build()) {
             cluster.up(this::print);
-            print("Starting the services of %s".formatted(sample.directory()));
+            print("Starting the services of %s".formatted(sample.name()));
             run.run(sample, cluster, line -> print("  " + line));
             print("Stopping the cluster.");
         }

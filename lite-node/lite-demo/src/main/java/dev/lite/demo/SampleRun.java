@@ -7,7 +7,6 @@ import dev.lite.local.LocalProcess;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +26,7 @@ final class SampleRun {
 
     SampleRun(SampleSettings settings) {
         this.settings = settings;
-        Arrays.stream(Sample.values())
+        Sample.ALL.stream()
                 .flatMap(sample -> sample.services().stream())
                 .forEach(service -> tokens.computeIfAbsent(service.profile(), profile -> Applications.token()));
     }
@@ -98,8 +97,9 @@ final class SampleRun {
 
     private static void requireRunning(LocalProcess process) {
         if (Applications.endedWell(process, status -> false)) {
-            throw new DemoFailedException("the application %s ended, although it should serve; the last lines of its log:%n%s"
-                    .formatted(process.name(), process.lastLines()));
+            throw new DemoFailedException(
+                    "the application %s ended, although it should serve; the last lines of its log:%n%s"
+                            .formatted(process.name(), process.lastLines()));
         }
     }
 }

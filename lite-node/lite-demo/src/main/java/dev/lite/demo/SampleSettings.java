@@ -32,6 +32,6 @@ record SampleSettings(Path managerJar, Path nodeJar, String sampleJars) {
     }
 
     Path jar(Sample sample) {
-        return Path.of(sampleJars.replace(PLACEHOLDER, sample.directory())).normalize();
+        return Path.of(sampleJars.replace(PLACEHOLDER, sample.name())).normalize();
     }
 }

@@ -58,11 +58,15 @@ class SamplesTest {
     @Test
     void shopsLoseNoOrderAndTheWarehouseRejectsAnOlderToken() {
         run(Sample.ORDER_COUNTER);
-        assertThat(find("shop-[23] +\\| Placed 200 orders, from number \\d+ to \\d+")).hasSize(2);
-        assertThat(find("shop-[23] +\\| Refused as it should be: .*order \\d+ comes too late: its token for tea is (\\d+), and (\\d+) was seen"))
+        assertThat(find("shop-[23] +\\| Placed 200 orders, from number \\d+ to \\d+"))
+                .hasSize(2);
+        assertThat(
+                        find(
+                                "shop-[23] +\\| Refused as it should be: .*order \\d+ comes too late: its token for tea is (\\d+), and (\\d+) was seen"))
                 .hasSize(2)
                 .allSatisfy(refused -> assertThat(number(refused, 1)).isLessThan(number(refused, 2)));
-        List<MatchResult> books = find("\\| The books are right: 2,000 pieces at first, (\\d+) sold by 400 orders, (.*) left");
+        List<MatchResult> books =
+                find("\\| The books are right: 2,000 pieces at first, (\\d+) sold by 400 orders, (.*) left");
         assertThat(books).hasSize(2);
         assertThat(number(books.getFirst(), 1)).isBetween(400L, 1200L);
     }
@@ -70,10 +74,14 @@ class SamplesTest {
     @Test
     void photosOfOneMebibyteBecomeThumbnailsAtBothNodesThatServeTheFunction() {
         run(Sample.THUMBNAIL_RPC);
-        List<MatchResult> photos = find("gallery-1 +\\| Photo (\\d), PNG of ([0-9,]+) bytes: thumbnail of 160 x 120 pixels, .*made at node-[23]");
-        assertThat(photos).extracting(photo -> photo.group(1)).containsExactlyInAnyOrder("1", "2", "3", "4", "5", "6", "7", "8");
+        List<MatchResult> photos = find(
+                "gallery-1 +\\| Photo (\\d), PNG of ([0-9,]+) bytes: thumbnail of 160 x 120 pixels, .*made at node-[23]");
+        assertThat(photos)
+                .extracting(photo -> photo.group(1))
+                .containsExactlyInAnyOrder("1", "2", "3", "4", "5", "6", "7", "8");
         assertThat(photos).allSatisfy(photo -> assertThat(number(photo, 2)).isGreaterThan(1 << 20));
-        assertThat(find("gallery-1 +\\| 8 thumbnails, made at \\{node-2=\\d, node-3=\\d}")).hasSize(1);
+        assertThat(find("gallery-1 +\\| 8 thumbnails, made at \\{node-2=\\d, node-3=\\d}"))
+                .hasSize(1);
     }
 
     private void run(Sample sample) {
