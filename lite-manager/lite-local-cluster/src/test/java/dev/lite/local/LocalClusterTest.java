@@ -196,6 +196,17 @@ class LocalClusterTest {
         }
     }
 
+    @Test
+    void anApplicationGetsTheJvmOptionsOfApplications() {
+        List<String> lines = new CopyOnWriteArrayList<>();
+        try (LocalCluster cluster =
+                fakes().applicationJavaOption("-showversion").build()) {
+            LocalProcess application = cluster.startApplication("counter", jar, List.of("--ends=0"), lines::add);
+            assertThat(application.awaitExit(Waits.seconds(20))).isEqualTo(OptionalInt.of(0));
+            assertThat(lines).anyMatch(line -> line.contains(" version \""));
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"INT", "TERM"})
     void aLauncherThatIsEndedByASignalLeavesNothing(String signal, @TempDir Path sharedMemory) throws Exception {

@@ -72,7 +72,7 @@ class SamplesTest {
     }
 
     @Test
-    void photosOfOneMebibyteBecomeThumbnailsAtBothNodesThatServeTheFunction() {
+    void photosOfMoreThanOneMebibyteBecomeThumbnailsAtNodesThatServeTheFunction() {
         run(Sample.THUMBNAIL_RPC);
         List<MatchResult> photos = find(
                 "gallery-1 +\\| Photo (\\d), PNG of ([0-9,]+) bytes: thumbnail of 160 x 120 pixels, .*made at node-[23]");
@@ -80,7 +80,7 @@ class SamplesTest {
                 .extracting(photo -> photo.group(1))
                 .containsExactlyInAnyOrder("1", "2", "3", "4", "5", "6", "7", "8");
         assertThat(photos).allSatisfy(photo -> assertThat(number(photo, 2)).isGreaterThan(1 << 20));
-        assertThat(find("gallery-1 +\\| 8 thumbnails, made at \\{node-2=\\d, node-3=\\d}"))
+        assertThat(find("gallery-1 +\\| 8 thumbnails, made at \\{node-[23]=\\d(, node-3=\\d)?}"))
                 .hasSize(1);
     }
 

@@ -25,9 +25,9 @@ import org.springframework.stereotype.Component;
 final class Gallery implements ApplicationRunner {
 
     /** The PNG of a photo of this size has a little more than 1 MiB. */
-    private static final int PHOTO_WIDTH = 800;
+    private static final int PHOTO_WIDTH = 720;
 
-    private static final int PHOTO_HEIGHT = 600;
+    private static final int PHOTO_HEIGHT = 540;
 
     private final LtMemory memory;
     private final Thumbnails thumbnails;
