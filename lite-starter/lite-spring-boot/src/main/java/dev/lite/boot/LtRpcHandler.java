@@ -15,10 +15,12 @@ import org.springframework.aot.hint.annotation.Reflective;
  *
  * <p>The method has at most one parameter for the request, and optionally one of type {@link RpcCall} for the caller. Request and
  * reply may be a {@code byte[]}, a {@code String} (UTF-8) or a {@link java.lang.foreign.MemorySegment}. With Jackson on the class path
- * they may be of any type that it can map, such as a record (JSON). {@code void} and null send an empty reply. An exception fails the
- * call with its message.
+ * they may be of any type that it can map, such as a record (JSON). {@code void} and null send an empty reply. A
+ * {@link dev.lite.api.RpcHandlerException} fails the call with its code and message. Any other exception fails it, too; its text stays
+ * in this application's log.
  *
- * <p>The method runs on virtual threads and may block. See {@link LtRpc#register}.
+ * <p>The method runs on virtual threads and may block. See {@link LtRpc#register}. An application with such a method keeps running
+ * until its context is closed, like a web server.
  */
 @Documented
 @Target(ElementType.METHOD)

@@ -7,6 +7,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
@@ -32,6 +33,10 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     @GuardedBy("this")
     private boolean running;
+
+    /** Keeps the application running: all other threads of one that only serves functions are daemons. */
+    @GuardedBy("this")
+    private @Nullable Thread keepAlive;
 
     private record Found(Object bean, Method method, LtRpcHandler annotation) {}
 
@@ -74,11 +79,28 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
             stop();
             throw e;
         }
+        keepAlive = Thread.ofPlatform().daemon(false).name("lite-rpc-handlers").start(this::awaitStop);
+    }
+
+    /** The thread that keeps the application running; null if there are no handlers. */
+    synchronized @Nullable Thread keepAlive() {
+        return keepAlive;
+    }
+
+    private synchronized void awaitStop() {
+        while (running) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                return;
+            }
+        }
     }
 
     @Override
     public synchronized void stop() {
         running = false;
+        notifyAll();
         servers.forEach(RpcServer::close);
         servers.clear();
     }

@@ -77,6 +77,21 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
+    void anApplicationThatOnlyServesFunctionsKeepsRunningUntilItsContextEnds() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            Thread keepAlive = context.getBean(RpcHandlerRegistrar.class).keepAlive();
+            assertThat(keepAlive).isNotNull();
+            assertThat(keepAlive.isDaemon()).isFalse();
+            context.close();
+            Waits.join(keepAlive);
+        });
+        runner.run(
+                context -> assertThat(context.getBean(RpcHandlerRegistrar.class).keepAlive())
+                        .as("without a handler")
+                        .isNull());
+    }
+
+    @Test
     void aHandlerMethodReceivesAndReturnsRecords() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);

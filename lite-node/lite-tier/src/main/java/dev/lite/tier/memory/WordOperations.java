@@ -25,6 +25,7 @@ final class WordOperations {
             try {
                 long address = mapping.wordAddress(READ, offset, Long.BYTES);
                 if (address != 0) {
+                    VarHandle.loadLoadFence(); // what this thread read before was read before the word
                     return RawMemory.getLongAcquire(address);
                 }
             } finally {
@@ -66,6 +67,7 @@ final class WordOperations {
             try {
                 long address = mapping.wordAddress(READ, offset, Integer.BYTES);
                 if (address != 0) {
+                    VarHandle.loadLoadFence(); // what this thread read before was read before the word
                     return RawMemory.getIntAcquire(address);
                 }
             } finally {
