@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
@@ -39,6 +40,9 @@ public final class LocalCluster implements AutoCloseable {
     private static final List<String> CREATED = List.of("logs", "ready", "run", "commands");
 
     private static final String STOP = "stop.sh";
+
+    /** Where the manager's ZooKeeper listens. */
+    private static final String LOOPBACK = "127.0.0.1";
 
     private final LocalClusterConfig config;
     private final Ports ports = new Ports(); // guarded by lock
@@ -117,19 +121,43 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Starts the manager and every node that is not running, and waits until all are ready.
+     * Starts the manager and every node that is not running, and waits until all are ready. The nodes start as soon as they
+     * can reach ZooKeeper.
      *
      * @param progress receives a line for each process that is ready, on this thread
      * @throws ProcessFailedException when a process ends before it is ready, or makes no progress
      */
     public void up(Consumer<String> progress) {
         progress.accept("Starting the manager");
-        LocalProcess started = startManager();
-        progress.accept("  manager   process %d, %s, ZooKeeper at %s"
-                .formatted(started.pid(), started.property("url").orElse("?"), zookeeper()));
-        progress.accept("Starting the nodes, %d at a time".formatted(STARTS_MAX));
-        startNodes(node -> progress.accept("  %-9s process %d, socket %s"
-                .formatted(node.name(), node.pid(), node.property("socket").orElse("?"))));
+        LocalProcess manager = launchManager(1);
+        if (manager.awaitReadyOr(this::isZooKeeperUp, config.startDeadline())) {
+            awaitManager(manager); // only its ready file may tell where its ZooKeeper is
+        }
+        progress.accept("Starting the nodes, %d processes at a time".formatted(STARTS_MAX));
+        List<Callable<LocalProcess>> starts = new ArrayList<>();
+        starts.add(() -> awaitManager(manager));
+        stoppedNodes().forEach(number -> starts.add(() -> startNode(number)));
+        awaitAll(starts, started -> progress.accept(line(started, started == manager)));
+    }
+
+    private String line(LocalProcess started, boolean isManager) {
+        return isManager
+                ? "  manager   process %d, %s, ZooKeeper at %s"
+                        .formatted(started.pid(), started.property("url").orElse("?"), zookeeper())
+                : "  %-9s process %d, socket %s"
+                        .formatted(
+                                started.name(),
+                                started.pid(),
+                                started.property("socket").orElse("?"));
+    }
+
+    /** Whether nodes can start already although the manager is not ready. False if ZooKeeper's port is not known yet. */
+    private boolean isZooKeeperUp() {
+        String address;
+        synchronized (lock) {
+            address = zookeeper;
+        }
+        return config.zookeeper() != null || (address != null && Ports.isOpen(port(address)));
     }
 
     /**
@@ -148,25 +176,39 @@ public final class LocalCluster implements AutoCloseable {
      * @param number from 1
      */
     public LocalProcess startManager(int number) {
-        LocalProcess started;
+        return awaitManager(launchManager(number));
+    }
+
+    private LocalProcess launchManager(int number) {
         synchronized (lock) {
             String managerName = number == 1 ? "manager" : "manager-" + number;
             requireDown(managers.get(number), managerName);
             Path readyFile = readyFile(managerName);
             int port = portOf.computeIfAbsent(managerName, key -> config.managerPort(ports, number));
-            List<String> command = config.zookeeper() == null && number == 1
-                    ? config.managerCommand(work, readyFile, port, zookeeperPort())
-                    : config.managerCommand(readyFile, port, managerName, zookeeper());
-            started = start(managerName, command, readyFile);
+            List<String> command;
+            if (config.zookeeper() == null && number == 1) {
+                int zookeeperPort = zookeeperPort();
+                if (zookeeperPort != 0) {
+                    zookeeper = LOOPBACK + ":" + zookeeperPort;
+                }
+                command = config.managerCommand(work, readyFile, port, zookeeperPort);
+            } else {
+                command = config.managerCommand(readyFile, port, managerName, zookeeper());
+            }
+            LocalProcess started = start(managerName, command, readyFile);
             managers.put(number, started);
+            return started;
         }
-        started.awaitReady(config.startDeadline());
-        String at = started.property("zookeeper")
+    }
+
+    private LocalProcess awaitManager(LocalProcess manager) {
+        manager.awaitReady(config.startDeadline());
+        String at = manager.property("zookeeper")
                 .orElseThrow(() -> new ProcessFailedException("the manager's ready file has no ZooKeeper address"));
         synchronized (lock) {
             zookeeper = at;
         }
-        return started;
+        return manager;
     }
 
     /**
@@ -178,30 +220,36 @@ public final class LocalCluster implements AutoCloseable {
      *     started are then left to {@link #close}
      */
     public List<LocalProcess> startNodes() {
-        return startNodes(node -> {});
+        List<Integer> numbers = stoppedNodes();
+        List<Callable<LocalProcess>> starts = new ArrayList<>();
+        numbers.forEach(number -> starts.add(() -> startNode(number)));
+        awaitAll(starts, node -> {});
+        return numbers.stream().map(this::node).toList();
     }
 
-    private List<LocalProcess> startNodes(Consumer<LocalProcess> ready) {
-        List<Integer> numbers = IntStream.rangeClosed(1, config.nodes())
+    private List<Integer> stoppedNodes() {
+        return IntStream.rangeClosed(1, config.nodes())
                 .filter(number -> !isRunning(number))
                 .boxed()
                 .toList();
-        // More at a time would only make each of them slower, and a failure later.
-        ExecutorService starts = Executors.newFixedThreadPool(STARTS_MAX);
+    }
+
+    /** Runs the starts, as many at a time as this machine has processors: more would make each slower, and a failure later. */
+    private static void awaitAll(List<Callable<LocalProcess>> starts, Consumer<LocalProcess> ready) {
+        ExecutorService threads = Executors.newFixedThreadPool(STARTS_MAX);
         try {
-            CompletionService<LocalProcess> started = new ExecutorCompletionService<>(starts);
-            numbers.forEach(number -> started.submit(() -> startNode(number)));
-            for (int count = 0; count < numbers.size(); count++) {
+            CompletionService<LocalProcess> started = new ExecutorCompletionService<>(threads);
+            starts.forEach(started::submit);
+            for (int count = 0; count < starts.size(); count++) {
                 ready.accept(started.take().get());
             }
-            return numbers.stream().map(this::node).toList();
         } catch (ExecutionException e) {
             throw e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e.getCause());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new ProcessFailedException("interrupted while starting the nodes", e);
+            throw new ProcessFailedException("interrupted while starting the processes", e);
         } finally {
-            starts.shutdownNow(); // ends the waits for other nodes after a failure
+            threads.shutdownNow(); // ends the waits for other processes after a failure
         }
     }
 
@@ -448,9 +496,11 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     private int zookeeperPort() {
-        return zookeeper == null
-                ? config.zookeeperPort(ports)
-                : Integer.parseInt(zookeeper.substring(zookeeper.lastIndexOf(':') + 1));
+        return zookeeper == null ? config.zookeeperPort(ports) : port(zookeeper);
+    }
+
+    private static int port(String address) {
+        return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
     }
 
     private void requireOpen() {

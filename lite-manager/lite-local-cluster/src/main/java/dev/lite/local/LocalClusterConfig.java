@@ -123,7 +123,7 @@ record LocalClusterConfig(
 
     private List<String> managerCommand(Path readyFile, int port) {
         // The manager is not on the data path, and starts faster with only the first compiler.
-        List<String> command = jvm("64m", "256m");
+        List<String> command = service();
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(managerJavaOptions);
         command.addAll(List.of("-jar", managerJar.toString()));
@@ -152,7 +152,7 @@ record LocalClusterConfig(
 
     /** The command that starts a node. */
     List<String> nodeCommand(Path work, Path readyFile, int port, String nodeName, String zookeeperOfCluster) {
-        List<String> command = jvm("64m", "256m");
+        List<String> command = service();
         command.addAll(nodeJavaOptions);
         command.addAll(List.of("-jar", nodeJar.toString()));
         addCommon(command, readyFile, port);
@@ -205,6 +205,16 @@ record LocalClusterConfig(
     /** The directory in shared memory that belongs to this cluster alone. */
     Path arenaDirectory() {
         return sharedMemory.resolve(name);
+    }
+
+    /** A manager or a node. */
+    private List<String> service() {
+        List<String> command = jvm("64m", "256m");
+        // Spring calls most constructors and methods once, and a class for each would cost more than it saves. There is
+        // no
+        // reflection on the data path.
+        command.add("-Djdk.reflect.useNativeAccessorOnly=true");
+        return command;
     }
 
     private List<String> jvm(String heapMin, String heapMax) {

@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -140,10 +141,22 @@ public final class LocalProcess {
      * @throws ProcessFailedException when the process ends first, or makes no progress; it is then killed
      */
     void awaitReady(Duration silence) {
+        awaitReadyOr(() -> false, silence);
+    }
+
+    /**
+     * Like {@link #awaitReady}, but also returns when {@code enough} is true, which is checked repeatedly.
+     *
+     * @return whether it is ready
+     */
+    boolean awaitReadyOr(BooleanSupplier enough, Duration silence) {
         long startNs = System.nanoTime();
         long printedNs = startNs;
         long printedBytes = 0;
         while (!readReadyFile()) {
+            if (enough.getAsBoolean()) {
+                return false;
+            }
             if (!process.isAlive()) {
                 throw new ProcessFailedException("%s %s before it was ready; the last lines of %s:%n%s"
                         .formatted(name, end(process.exitValue()), log, lastLines()));
@@ -162,6 +175,7 @@ public final class LocalProcess {
             // Wait for the end of the process, to notice a failure immediately, and check for the file in between.
             awaitEnd(Math.min(POLL_NS, silence.toNanos()));
         }
+        return true;
     }
 
     private static String seconds(Duration duration) {

@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.util.HashSet;
 import java.util.Set;
 
 /** Gives out ports of the loopback address: the wanted one, or the next that is free. Not thread-safe. */
 final class Ports {
     private static final int TRIES = 1000;
+    private static final int CONNECT_TIMEOUT_MS = 1000;
 
     private final Set<Integer> given = new HashSet<>();
 
@@ -26,6 +28,16 @@ final class Ports {
             }
         }
         throw new ProcessFailedException("no port from %d to %d is free".formatted(wanted, wanted + TRIES - 1));
+    }
+
+    /** Whether a server accepts connections at this port of the loopback address. */
+    static boolean isOpen(int port) {
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), CONNECT_TIMEOUT_MS);
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     private static boolean isFree(int port) {

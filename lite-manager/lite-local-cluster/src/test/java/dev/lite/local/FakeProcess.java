@@ -1,6 +1,8 @@
 package dev.lite.local;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -38,6 +40,19 @@ public final class FakeProcess {
                         .waitFor();
                 await(60);
             }
+            case "after-node-1" -> {
+                listen(properties);
+                Path node = Path.of(properties.get("lite.ready-file")).resolveSibling("node-1.properties");
+                CountDownLatch never = new CountDownLatch(1);
+                while (!Files.exists(node) && !never.await(10, TimeUnit.MILLISECONDS)) {
+                    // The launcher ends this process if node-1 does not start.
+                }
+            }
+            case "dies-with-zookeeper" -> {
+                // The first connection starts the nodes.
+                listen(properties).accept();
+                System.exit(3);
+            }
             case "slow" -> printFor(name, Long.parseLong(properties.get("fake.milliseconds")));
             case "stubborn" ->
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> await(TimeUnit.MINUTES.toSeconds(1))));
@@ -56,6 +71,12 @@ public final class FakeProcess {
             System.exit(Integer.parseInt(properties.get("ends")));
         }
         await(60);
+    }
+
+    /** Accepts connections at ZooKeeper's port until this process ends. */
+    private static ServerSocket listen(Map<String, String> properties) throws IOException {
+        int port = Integer.parseInt(properties.get("lite.manager.zookeeper.port"));
+        return new ServerSocket(port, 50, InetAddress.getLoopbackAddress());
     }
 
     /** A start that is slow, but makes progress. */

@@ -140,10 +140,33 @@ class LocalClusterTest {
         List<String> lines = new ArrayList<>();
         try (LocalCluster cluster = fakes().nodes(5).build()) {
             cluster.up(lines::add);
-            assertThat(lines).hasSize(8).element(1).asString().startsWith("  manager ");
-            assertThat(lines.subList(3, 8))
-                    .extracting(line -> line.substring(2, 8))
-                    .containsExactlyInAnyOrder("node-1", "node-2", "node-3", "node-4", "node-5");
+            assertThat(lines).hasSize(8).element(0).isEqualTo("Starting the manager");
+            assertThat(lines).element(1).asString().startsWith("Starting the nodes, ");
+            assertThat(lines.subList(2, 8))
+                    .extracting(line -> line.substring(2, 9).strip())
+                    .containsExactlyInAnyOrder("manager", "node-1", "node-2", "node-3", "node-4", "node-5");
+        }
+    }
+
+    @Test
+    void nodesStartAsSoonAsZooKeeperAcceptsConnectionsAlthoughTheManagerIsNotReady() {
+        // This manager becomes ready only after node-1.
+        try (LocalCluster cluster = fakes().fixedPorts(true)
+                .property("fake.manager", "after-node-1")
+                .build()) {
+            cluster.up(line -> {});
+            assertThat(cluster.processes()).hasSize(4).allMatch(LocalProcess::isAlive);
+        }
+    }
+
+    @Test
+    void aManagerThatDiesWhileNodesStartIsReported() {
+        try (LocalCluster cluster = fakes().fixedPorts(true)
+                .property("fake.manager", "dies-with-zookeeper")
+                .build()) {
+            assertThatThrownBy(() -> cluster.up(line -> {}))
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining("manager ended with status 3 before it was ready");
         }
     }
 

@@ -1,12 +1,22 @@
 package dev.lite.node;
 
 import org.springframework.boot.SpringApplication;
-import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Import;
 
 /** The node process. Exit status 1 when it cannot start; the end of the log says why. */
-@SpringBootApplication
+@SpringBootConfiguration(proxyBeanMethods = false)
+@NodeAutoConfiguration
 @EnableConfigurationProperties({ClusterProperties.class, NodeProperties.class, ProcessProperties.class})
+@Import({
+    NodeConfiguration.class,
+    ManagementAccess.class,
+    NodeEndpoint.class,
+    NodeHealthIndicator.class,
+    NodeMetrics.class,
+    ProcessLifecycle.class
+})
 public class LiteNodeApplication {
 
     /** Starts the node. */

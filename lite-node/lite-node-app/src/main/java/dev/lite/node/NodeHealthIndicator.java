@@ -15,7 +15,7 @@ import org.springframework.stereotype.Component;
  * Reports the fabric to each node, or why there is none, and the use of the memory. Out of service while the cluster's
  * directory is unreachable: mapped LMRs still work, but nothing new can be mapped.
  */
-@Component
+@Component("nodeHealthIndicator")
 class NodeHealthIndicator extends AbstractHealthIndicator {
     private final LiteNode node;
     private final SessionServer sessions;

@@ -14,13 +14,19 @@ import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.stream.Stream;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.TrustManagerFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -225,6 +231,58 @@ class LiteNodeProcessTest {
                 assertGreeting(atB.memory().map("secret", EnumSet.of(Permission.READ)), "hello");
             }
         }
+    }
+
+    @Test
+    void theActuatorMayHaveAPortOfItsOwnAndExposeMore() throws IOException, InterruptedException {
+        try (NodeProcess node = node(
+                "a",
+                "--management.server.port=0",
+                "--management.endpoints.web.base-path=/manage",
+                "--management.endpoints.web.exposure.include=*",
+                "--management.endpoint.health.show-details=never")) {
+            String health = node.ready().getProperty("health");
+            assertThat(NodeProcess.get(health).body())
+                    .contains("\"status\":\"UP\"")
+                    .doesNotContain("fabric");
+            String manage = health.substring(0, health.lastIndexOf('/'));
+            assertThat(manage).endsWith("/manage");
+            assertThat(text(manage + "/prometheus"))
+                    .contains("lite_node_sessions", "jvm_memory_used_bytes", "process_cpu_usage");
+            for (String endpoint : List.of("info", "lite", "metrics", "env", "loggers", "threaddump")) {
+                assertThat(NodeProcess.get(manage + "/" + endpoint).statusCode())
+                        .as(endpoint)
+                        .isEqualTo(200);
+            }
+        }
+    }
+
+    @Test
+    void theWebServerEncryptsWithAnSslBundle() throws IOException, InterruptedException, GeneralSecurityException {
+        makeStores();
+        try (NodeProcess node = node(
+                "a",
+                "--server.ssl.bundle=web",
+                "--spring.ssl.bundle.jks.web.keystore.location=file:" + directory.resolve("keys.p12"),
+                "--spring.ssl.bundle.jks.web.keystore.password=" + STORE_PASSWORD)) {
+            URI health = URI.create(node.ready().getProperty("health"));
+            assertThat(health.getScheme()).isEqualTo("https");
+            try (SSLSocket socket =
+                    (SSLSocket) trusting().getSocketFactory().createSocket(health.getHost(), health.getPort())) {
+                socket.setSoTimeout((int) STOP.toMillis());
+                socket.startHandshake();
+                assertThat(socket.getSession().getPeerPrincipal().getName()).isEqualTo("CN=node");
+            }
+        }
+    }
+
+    private SSLContext trusting() throws IOException, GeneralSecurityException {
+        KeyStore store = KeyStore.getInstance(directory.resolve("trusted.p12").toFile(), STORE_PASSWORD.toCharArray());
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(store);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(null, trust.getTrustManagers(), null);
+        return context;
     }
 
     @Test

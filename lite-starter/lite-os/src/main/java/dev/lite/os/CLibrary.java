@@ -5,7 +5,11 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.Arrays;
 
 /** Links functions of the C library. Every handle takes the {@link CallState#capture} of its thread first. */
 final class CLibrary {
@@ -37,7 +41,20 @@ final class CLibrary {
                 .find(name)
                 .orElseThrow(() -> new UnsupportedOperationException(
                         "the C library of this system has no '%s'; LITE needs glibc 2.27 or newer".formatted(name)));
-        return LINKER.downcallHandle(symbol, descriptor, options);
+        MethodType type = descriptor.toMethodType().insertParameterTypes(0, MemorySegment.class);
+        return MethodHandles.explicitCastArguments(LINKER.downcallHandle(symbol, words(descriptor), options), type);
+    }
+
+    /**
+     * The same function with only 64-bit integers, of which both supported ABIs read the lower half for an {@code int}, also
+     * after {@code ...}. The JVM generates code for each kind of function that it links, which costs several milliseconds at
+     * the start of an application: so there is one kind for each number of parameters.
+     */
+    private static FunctionDescriptor words(FunctionDescriptor descriptor) {
+        MemoryLayout[] parameters =
+                new MemoryLayout[descriptor.argumentLayouts().size()];
+        Arrays.fill(parameters, JAVA_LONG);
+        return FunctionDescriptor.of(JAVA_LONG, parameters);
     }
 
     /** Wraps what {@code invokeExact} declares but a native call never throws. */
