@@ -210,9 +210,8 @@ record LocalClusterConfig(
     /** A manager or a node. */
     private List<String> service() {
         List<String> command = jvm("64m", "256m");
-        // Spring calls most constructors and methods once, and a class for each would cost more than it saves. There is
-        // no
-        // reflection on the data path.
+        // Spring calls most constructors and methods once, so a class for each would cost more than it saves. The data
+        // path uses no reflection.
         command.add("-Djdk.reflect.useNativeAccessorOnly=true");
         return command;
     }
