@@ -350,7 +350,7 @@ class ChannelCallsTest {
             LiteTimeoutException late =
                     catchThrowableOfType(LiteTimeoutException.class, () -> client.call(number(2), SHORT));
             assertThat(late).isNotNull();
-            return mappedChannels() == 2 && late.getMessage().contains("call of \"negate\" at node n1");
+            return mappedChannels() == 2 && String.valueOf(late.getMessage()).contains("call of \"negate\" at node n1");
         });
         for (int i = 0; i < 3; i++) {
             assertThatThrownBy(() -> client.call(number(3), SHORT))
