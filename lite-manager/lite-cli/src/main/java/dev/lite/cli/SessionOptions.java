@@ -61,6 +61,7 @@ final class SessionOptions {
             throw new IllegalArgumentException(
                     "--timeout is %d; it must be 1 to %d".formatted(timeoutSeconds, TIMEOUT_SECONDS_MAX));
         }
+        LocalClusters.checkName("--name", cluster);
         Map<String, String> environment = System.getenv();
         Path path = socket(environment);
         try {
@@ -84,7 +85,8 @@ final class SessionOptions {
         if (clusters.find(cluster).isEmpty()) {
             throw new CommandFailedException(
                     ExitStatus.UNREACHABLE,
-                    "no node is known: give --socket or LITE_CLIENT_SOCKET, or start a cluster with: lite up");
+                    "no node is known, and no cluster \"%s\" was started here: give --socket or LITE_CLIENT_SOCKET, or start a cluster with: lite up"
+                            .formatted(cluster));
         }
         String found = clusters.detached(cluster).addresses(node).getProperty("socket");
         if (found == null) {
@@ -103,7 +105,7 @@ final class SessionOptions {
             return Files.readString(tokenFile).strip();
         } catch (IOException e) {
             throw new CommandFailedException(
-                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(tokenFile, e), e);
+                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(tokenFile, IoReasons.of(e)), e);
         }
     }
 }

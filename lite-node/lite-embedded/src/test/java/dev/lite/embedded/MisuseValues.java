@@ -237,17 +237,20 @@ final class MisuseValues {
         bad.add(Bad.of("\0a", "with U+0000", "U+0000"));
         bad.add(Bad.of("a\u0085", "with U+0085", "U+0085"));
         bad.add(Bad.of("a\ud800", "with half a character", "U+D800"));
-        bad.add(Bad.of("n".repeat(700), "700 bytes", "nnnnnnnn", "700"));
-        bad.add(Bad.of("ü".repeat(400), "800 bytes", "üüüüüüüü", "800"));
+        boolean isNode = name.equals("node");
+        bad.add(Bad.of("n".repeat(700), "700 bytes", "nnnnnnnn", isNode ? "63" : "700"));
+        bad.add(Bad.of("ü".repeat(400), "800 bytes", "üüüüüüüü", isNode ? "63" : "800"));
         switch (name) {
             case "node" -> {
-                bad.add(Bad.of("nowhere", "unknown", "nowhere"));
+                if (!method.getName().equals("bind")) { // it asks no node
+                    bad.add(Bad.of("nowhere", "unknown", "nowhere"));
+                }
                 bad.add(Bad.of("node 2", "with a space", "node 2"));
                 bad.add(Bad.of("node/2", "with a slash", "node/2"));
                 bad.add(Bad.of("..", "two dots", ".."));
             }
             case "function" -> {
-                if (!method.getName().equals("register") && !method.getName().equals("serve")) {
+                if (method.getName().startsWith("call") || method.getName().equals("multicast")) {
                     bad.add(Bad.of("misuse/nobody", "not served", "misuse/nobody"));
                     bad.add(Bad.of("/", "a slash", "\"/\""));
                 }
@@ -293,7 +296,7 @@ final class MisuseValues {
                 bad.add(Bad.number(4097));
             }
             case "id" -> {
-                for (long id : new long[] {0, -1, Long.MIN_VALUE, Long.MAX_VALUE, 987_654_321, 1L << 48}) {
+                for (long id : new long[] {0, -1, Long.MIN_VALUE, 987_654_321, 1L << 48, (1L << 53) + 5}) {
                     bad.add(Bad.number(id));
                 }
             }
@@ -353,9 +356,9 @@ final class MisuseValues {
                 bad.add(Bad.of(LmrSpec.of(1L << 40), "of 1 TiB", "1099511627776"));
                 bad.add(Bad.of(LmrSpec.of(Long.MAX_VALUE), "of 8 EiB", "9223372036854775807"));
                 bad.add(Bad.of(
-                        LmrSpec.of(MisuseCluster.ARENA_BYTES + 1).withPlacement(Placement.spread()),
-                        "larger than an arena on all nodes twice",
-                        Long.toString(MisuseCluster.ARENA_BYTES + 1)));
+                        LmrSpec.of(2 * MisuseCluster.ARENA_BYTES + 1).withPlacement(Placement.spread()),
+                        "larger than all arenas",
+                        Long.toString(2 * MisuseCluster.ARENA_BYTES + 1)));
                 bad.add(Bad.of(
                         LmrSpec.of(1L << 40).withPlacement(Placement.roundRobin()),
                         "of 1 TiB in turn",

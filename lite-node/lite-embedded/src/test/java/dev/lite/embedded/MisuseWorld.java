@@ -5,6 +5,7 @@ import dev.lite.api.Lifetime;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtBarrier;
@@ -95,6 +96,11 @@ final class MisuseWorld {
         released = lock.acquire(GENEROUS);
         released.close();
         barrier = lite.sync().barrier("misuse/barrier/" + kind, 2);
+        try {
+            long unused = barrier.await(Duration.ofMillis(200)); // the first use takes memory, which idle names keep for a minute
+        } catch (LiteTimeoutException alone) {
+            // No other party arrives.
+        }
         Arena closed = Arena.ofShared();
         closedSegment = closed.allocate(64);
         closed.close();

@@ -201,6 +201,9 @@ final class ClientMemory implements LtMemory {
 
     @Override
     public void fence(Duration deadline) {
+        if (!session.isOpen()) {
+            throw session.lost();
+        }
         session.async().fence(deadline);
     }
 }

@@ -291,6 +291,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public void fence(Duration callDeadline) {
+        if (isClosed()) {
+            throw ended();
+        }
         async.fence(callDeadline);
     }
 

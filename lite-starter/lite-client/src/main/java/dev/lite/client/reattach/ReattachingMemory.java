@@ -1,5 +1,6 @@
 package dev.lite.client.reattach;
 
+import java.util.Objects;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -123,6 +124,8 @@ final class ReattachingMemory implements LtMemory {
 
     /** Not repeated after a loss: a second memmove of overlapping ranges has another result. */
     private void copy(LmrHandle source, LmrHandle destination, Copy copy) {
+        Objects.requireNonNull(source, "source");
+        Objects.requireNonNull(destination, "destination");
         Deadline deadline = keeper.deadline();
         Lite session = keeper.open(deadline);
         copy.run(session.memory(), current(source, deadline), current(destination, deadline));
