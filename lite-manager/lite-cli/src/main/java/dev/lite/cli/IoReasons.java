@@ -1,6 +1,7 @@
 package dev.lite.cli;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 
@@ -13,6 +14,7 @@ final class IoReasons {
         return switch (e) {
             case NoSuchFileException none -> "there is no such file";
             case AccessDeniedException denied -> "permission denied";
+            case ConnectException refused -> message == null ? "the connection was refused" : message;
             default -> message == null ? e.getClass().getSimpleName() : message;
         };
     }

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -26,6 +27,7 @@ final class LocalClusters {
     static final String DIRECTORY = "directory";
 
     private static final String PID = "pid";
+    private static final int SHOWN_MAX = 64;
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
     private static final String ENDING = ".properties";
 
@@ -42,9 +44,14 @@ final class LocalClusters {
      */
     static void checkName(String option, String name) {
         if (!NAME.matcher(name).matches() || name.equals(".") || name.equals("..")) {
-            boolean isLine = name.chars().noneMatch(Character::isISOControl);
-            throw new IllegalArgumentException("%s%s is not 1 to 63 of the characters a-z A-Z 0-9 . _ -"
-                    .formatted(option, isLine ? " \"%s\"".formatted(name) : " with a control character"));
+            String shown = name.codePoints()
+                    .limit(SHOWN_MAX)
+                    .mapToObj(character -> Character.isISOControl(character)
+                            ? "U+%04X".formatted(character)
+                            : Character.toString(character))
+                    .collect(Collectors.joining());
+            throw new IllegalArgumentException(
+                    "%s is \"%s\"; it must be 1 to 63 of the characters a-z A-Z 0-9 . _ -".formatted(option, shown));
         }
     }
 

@@ -63,10 +63,11 @@ final class SessionOptions {
         }
         LocalClusters.checkName("--name", cluster);
         Map<String, String> environment = System.getenv();
+        String token = token(environment);
         Path path = socket(environment);
         try {
             return Lite.attach(Lite.AttachOptions.to(path, APPLICATION)
-                    .withToken(token(environment))
+                    .withToken(token)
                     .withDeadline(Duration.ofSeconds(timeoutSeconds)));
         } catch (NodeUnreachableException e) {
             throw new CommandFailedException(ExitStatus.UNREACHABLE, String.valueOf(e.getMessage()), e);

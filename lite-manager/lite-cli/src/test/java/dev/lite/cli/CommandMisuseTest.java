@@ -95,7 +95,8 @@ class CommandMisuseTest {
             String misspelt = name.substring(0, name.length() - 2)
                     + name.charAt(name.length() - 1)
                     + name.charAt(name.length() - 2);
-            if (!misspelt.equals(name)) {
+            boolean isShort = name.length() <= 5; // too short for a suggestion
+            if (!misspelt.equals(name) && !isShort) {
                 misuse("misspelt option", with(good, misspelt), USAGE, misspelt, name);
             }
             if (option.arity().max() == 0) {
@@ -128,7 +129,7 @@ class CommandMisuseTest {
         return switch (label) {
             case "SECONDS" -> List.of("x", "", "-1", "1.5", "99999999999999999999", "1000000", "10s");
             case "N" -> List.of("x", "-1", "99999999999999999999", "-9223372036854775808", "12XB");
-            case "SIZE" -> List.of("x", "-1", "0", "99999999999999999999", "12XB", "1.5MB", "1B");
+            case "SIZE" -> List.of("x", "-1", "0", "99999999999999999999", "12XB", "1.5MB");
             case "DURATION" -> List.of("x", "-1s", "0", "0s", "99999999999999999999h", "999999999h", "5 years");
             case "URL" ->
                 List.of(
