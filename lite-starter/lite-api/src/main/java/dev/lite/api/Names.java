@@ -27,7 +27,7 @@ final class Names {
             int character = name.codePointAt(at);
             if (Character.isISOControl(character)) {
                 throw new IllegalArgumentException(
-                        "%s has the control character U+%04X at index %d".formatted(what, character, at));
+                        "%s has a control character: U+%04X at index %d".formatted(what, character, at));
             }
             if (character >= Character.MIN_SURROGATE && character <= Character.MAX_SURROGATE) {
                 throw new IllegalArgumentException(
