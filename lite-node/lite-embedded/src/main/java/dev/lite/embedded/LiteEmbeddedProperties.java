@@ -63,8 +63,7 @@ record LiteEmbeddedProperties(
                     .formatted(arenaSize, ArenaConfig.BYTES_MIN));
         }
         if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException(
-                    "lite.embedded.deadline is %s; it must be positive".formatted(deadline));
+            throw new IllegalArgumentException("lite.embedded.deadline is %s; it must be positive".formatted(deadline));
         }
         if (!fabric.equals(FabricSelection.AUTO) && !FABRICS.contains(fabric)) {
             throw new IllegalArgumentException(

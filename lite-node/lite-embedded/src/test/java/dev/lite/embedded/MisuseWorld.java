@@ -97,7 +97,8 @@ final class MisuseWorld {
         released.close();
         barrier = lite.sync().barrier("misuse/barrier/" + kind, 2);
         try {
-            long unused = barrier.await(Duration.ofMillis(200)); // the first use takes memory, which idle names keep for a minute
+            long unused = barrier.await(
+                    Duration.ofMillis(200)); // the first use takes memory, which idle names keep for a minute
         } catch (LiteTimeoutException alone) {
             // No other party arrives.
         }

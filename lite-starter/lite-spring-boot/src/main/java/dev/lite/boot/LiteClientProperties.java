@@ -42,8 +42,7 @@ public record LiteClientProperties(
         checkSocket("lite.client.socket", socket);
         alternativeSockets.forEach(path -> checkSocket("lite.client.alternative-sockets", path));
         if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException(
-                    "lite.client.deadline is %s; it must be positive".formatted(deadline));
+            throw new IllegalArgumentException("lite.client.deadline is %s; it must be positive".formatted(deadline));
         }
         if (waitersMax < 1) {
             throw new IllegalArgumentException(

@@ -1,9 +1,9 @@
 package dev.lite.boot;
 
-import java.util.Objects;
 import dev.lite.api.LtRpc;
 import java.lang.reflect.Type;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -52,7 +52,12 @@ public final class LtRpcTemplate {
     /** {@link #call(String, String, Object, Class)} with a deadline of its own. */
     public <R> @Nullable R call(
             String node, String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return call(node, function, request, ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")), callDeadline);
+        return call(
+                node,
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #call(String, String, Object, Class)} with a reply of a generic type. */
@@ -82,7 +87,12 @@ public final class LtRpcTemplate {
     /** {@link #callAsync(String, String, Object, Class)} with a deadline of its own. */
     public <R> CompletableFuture<@Nullable R> callAsync(
             String node, String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return callAsync(node, function, request, ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")), callDeadline);
+        return callAsync(
+                node,
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #callAsync(String, String, Object, Class)} with a reply of a generic type. */
@@ -112,7 +122,11 @@ public final class LtRpcTemplate {
     /** {@link #callAny(String, Object, Class)} with a deadline of its own. */
     public <R> @Nullable R callAny(
             String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return callAny(function, request, ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")), callDeadline);
+        return callAny(
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #callAny(String, Object, Class)} with a reply of a generic type. */
@@ -137,7 +151,11 @@ public final class LtRpcTemplate {
     /** {@link #callAnyAsync(String, Object, Class)} with a deadline of its own. */
     public <R> CompletableFuture<@Nullable R> callAnyAsync(
             String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return callAnyAsync(function, request, ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")), callDeadline);
+        return callAnyAsync(
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #callAnyAsync(String, Object, Class)} with a reply of a generic type. */

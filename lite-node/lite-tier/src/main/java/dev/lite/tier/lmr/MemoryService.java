@@ -132,8 +132,7 @@ public final class MemoryService {
         }
     }
 
-    private ShareAllocation.Placed place(
-            long id, LmrSpec spec, PrincipalBytes.Charge charge, Deadline deadline) {
+    private ShareAllocation.Placed place(long id, LmrSpec spec, PrincipalBytes.Charge charge, Deadline deadline) {
         try {
             return allocation.place(id, spec.size(), charge, spec.placement(), deadline);
         } catch (LimitExceededException e) {

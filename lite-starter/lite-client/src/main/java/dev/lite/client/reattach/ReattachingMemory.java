@@ -1,6 +1,5 @@
 package dev.lite.client.reattach;
 
-import java.util.Objects;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -11,6 +10,7 @@ import dev.lite.client.reattach.PerSession.Bound;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 

@@ -119,8 +119,8 @@ public record LiteResilienceProperties(
 
     private static void requireLeast(String property, Duration value, Duration least) {
         if (value.compareTo(least) < 0 || value.compareTo(LONGEST) > 0) {
-            throw new IllegalArgumentException("lite.client.resilience.%s is %s; it must be %s to %s"
-                    .formatted(property, value, least, LONGEST));
+            throw new IllegalArgumentException(
+                    "lite.client.resilience.%s is %s; it must be %s to %s".formatted(property, value, least, LONGEST));
         }
     }
 }

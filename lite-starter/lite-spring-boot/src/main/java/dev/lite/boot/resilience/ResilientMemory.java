@@ -1,12 +1,12 @@
 package dev.lite.boot.resilience;
 
-import java.util.Objects;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Supplier;
 

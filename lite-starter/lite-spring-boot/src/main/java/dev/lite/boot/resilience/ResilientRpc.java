@@ -1,8 +1,7 @@
 package dev.lite.boot.resilience;
 
-import dev.lite.api.NodeInfo;
-import java.util.Objects;
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
@@ -11,6 +10,7 @@ import io.github.resilience4j.bulkhead.Bulkhead;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
