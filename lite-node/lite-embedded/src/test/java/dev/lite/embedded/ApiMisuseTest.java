@@ -370,7 +370,8 @@ class ApiMisuseTest {
                 ? failure instanceof NullPointerException
                 : failure instanceof LiteException
                         || failure instanceof IllegalArgumentException
-                        || failure instanceof IllegalStateException;
+                        || failure instanceof IllegalStateException
+                        || failure instanceof WrongThreadException;
         String problem = Misuses.problemOf(failure.getMessage(), bad.parts());
         if (!fits) {
             return "it throws %s".formatted(failure);

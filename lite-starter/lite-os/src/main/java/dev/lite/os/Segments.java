@@ -12,12 +12,12 @@ public final class Segments {
      *
      * @param parameter the parameter that it is, for the message
      * @throws IllegalStateException when its arena is closed
-     * @throws IllegalArgumentException when it belongs to the arena of another thread
+     * @throws WrongThreadException when it belongs to the arena of another thread
      */
     public static void requireReadable(String parameter, MemorySegment segment) {
         Objects.requireNonNull(segment, parameter);
         if (!segment.isAccessibleBy(Thread.currentThread())) {
-            throw new IllegalArgumentException("%s: the segment of %d bytes belongs to the arena of another thread"
+            throw new WrongThreadException("%s: the segment of %d bytes belongs to the arena of another thread"
                     .formatted(parameter, segment.byteSize()));
         }
         if (!segment.scope().isAlive()) {
@@ -31,7 +31,8 @@ public final class Segments {
      *
      * @param parameter the parameter that it is, for the message
      * @throws IllegalStateException when its arena is closed
-     * @throws IllegalArgumentException when it is read-only, or belongs to the arena of another thread
+     * @throws WrongThreadException when it belongs to the arena of another thread
+     * @throws IllegalArgumentException when it is read-only
      */
     public static void requireWritable(String parameter, MemorySegment segment) {
         requireReadable(parameter, segment);
