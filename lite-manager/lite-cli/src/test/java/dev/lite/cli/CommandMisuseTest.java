@@ -163,7 +163,7 @@ class CommandMisuseTest {
         List<PositionalParamSpec> positional = command.getCommandSpec().positionalParameters();
         List<String> parameters = goodParameters(command);
         for (int index = 0; index < parameters.size(); index++) {
-            for (String value : wrongParameters(path, positional.get(index).paramLabel())) {
+            for (String value : wrongParameters(positional.get(index).paramLabel())) {
                 List<String> line = new ArrayList<>(List.of(path.split(" ")));
                 List<String> changed = new ArrayList<>(parameters);
                 changed.set(index, value);
@@ -180,7 +180,7 @@ class CommandMisuseTest {
         }
     }
 
-    private static List<String> wrongParameters(String path, String label) {
+    private static List<String> wrongParameters(String label) {
         return switch (label) {
             case "NAME", "LMR" -> List.of("", "  ", "a\nb", "n".repeat(700));
             case "NODE" -> List.of("", "  ", "a\nb", "node/1", "a b");

@@ -16,7 +16,6 @@ import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.diagnostics.FailureAnalysis;
-import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -80,13 +79,15 @@ class PropertyMisuseTest {
     private void misuse(String name, String type, String value) {
         FailureAnalysis unused = AnalysisRecorder.take();
         String problem;
-        try (ConfigurableApplicationContext accepted = new SpringApplicationBuilder(Application.class)
-                .web(WebApplicationType.NONE)
-                .run(
-                        "--spring.main.banner-mode=off",
-                        "--lite.client.lazy-attach=true",
-                        "--lite.client.socket=/nonexistent/node.sock",
-                        "--%s=%s".formatted(name, value))) {
+        try {
+            new SpringApplicationBuilder(Application.class)
+                    .web(WebApplicationType.NONE)
+                    .run(
+                            "--spring.main.banner-mode=off",
+                            "--lite.client.lazy-attach=true",
+                            "--lite.client.socket=/nonexistent/node.sock",
+                            "--%s=%s".formatted(name, value))
+                    .close();
             problem = "it was accepted";
         } catch (RuntimeException e) {
             problem = problem(name, value, e);
