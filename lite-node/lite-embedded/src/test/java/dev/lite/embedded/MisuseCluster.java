@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.boot.LiteRpcAutoConfiguration;
 import dev.lite.boot.LtRpcTemplate;
@@ -23,9 +24,10 @@ import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAut
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 
 /** Two embedded nodes that also serve a socket, and the kinds of sessions with the first one. One thread. */
-final class MisuseCluster implements AutoCloseable {
+final class MisuseCluster {
     static final long ARENA_BYTES = 32 << 20;
 
     private final Path directory;
@@ -108,7 +110,7 @@ final class MisuseCluster implements AutoCloseable {
         LiteRpcAutoConfiguration.class,
         LiteRegionAutoConfiguration.class
     })
-    @org.springframework.context.annotation.Import(Regions.class)
+    @Import(Regions.class)
     static class Application {}
 
     /** A bean with a handle. */
@@ -119,12 +121,7 @@ final class MisuseCluster implements AutoCloseable {
                 @LiteRegion(
                                 value = "misuse/region",
                                 size = "4KB",
-                                permissions = {
-                                    dev.lite.api.Permission.READ,
-                                    dev.lite.api.Permission.WRITE,
-                                    dev.lite.api.Permission.ATOMIC,
-                                    dev.lite.api.Permission.MASTER
-                                })
+                                permissions = {Permission.READ, Permission.WRITE, Permission.ATOMIC, Permission.MASTER})
                         LmrHandle handle) {
             this.handle = handle;
         }
@@ -134,8 +131,7 @@ final class MisuseCluster implements AutoCloseable {
         return cluster.nodes();
     }
 
-    @Override
-    public void close() throws Exception {
+    void close() throws Exception {
         while (!opened.isEmpty()) {
             opened.pop().close();
         }
