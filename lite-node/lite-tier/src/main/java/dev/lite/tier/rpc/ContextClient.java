@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
 import dev.lite.os.Segments;
@@ -74,6 +75,12 @@ final class ContextClient implements PostedCall.Client {
 
     @Override
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-        return client.callAsync(message(request), context.length, deadline);
+        byte[] message;
+        try {
+            message = message(request);
+        } catch (LimitExceededException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+        return client.callAsync(message, context.length, deadline);
     }
 }
