@@ -28,6 +28,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -140,7 +141,7 @@ class ApiMisuseTest {
     }
 
     private void parameter(MisuseWorld world, Subject subject, Method method, int index, Bad bad, MisuseValues values) {
-        Object[] arguments = new Object[method.getParameterCount()];
+        @Nullable Object[] arguments = new @Nullable Object[method.getParameterCount()];
         MisuseWorld.Pending pending = null;
         for (int other = 0; other < arguments.length; other++) {
             Parameter parameter = method.getParameters()[other];
@@ -282,7 +283,7 @@ class ApiMisuseTest {
         for (Subject subject : subjects) {
             for (Method method : methods(subject.api())) {
                 if (!known.contains(method.getName())) {
-                    Object[] good = arguments.get(method);
+                    Object[] good = Objects.requireNonNull(arguments.get(method));
                     String problem = answer(subject.target(), method, good, Bad.of(null, "good values"));
                     misuses.add("a closed session's " + subject.kind(), text(method), problem);
                 }
@@ -300,7 +301,13 @@ class ApiMisuseTest {
     }
 
     private void run(
-            MisuseWorld world, String kind, String what, Object target, Method method, Object[] arguments, Bad bad) {
+            MisuseWorld world,
+            String kind,
+            String what,
+            Object target,
+            Method method,
+            @Nullable Object[] arguments,
+            Bad bad) {
         world.mark();
         long before = cluster.lmrBytes();
         String problem = answer(target, method, arguments, bad);
@@ -317,24 +324,27 @@ class ApiMisuseTest {
     }
 
     /** Calls the method; returns what is wrong with its answer, or null. */
-    private @Nullable String answer(Object target, Method method, Object[] arguments, Bad bad) {
+    private @Nullable String answer(Object target, Method method, @Nullable Object[] arguments, Bad bad) {
         Future<@Nullable Object> run = worker.submit(() -> settled(method.invoke(target, arguments)));
         try {
             Object result = run.get(LIMIT.toNanos(), TimeUnit.NANOSECONDS);
             undo(method, result);
             return bad.mustFail() ? "it was accepted" : null;
         } catch (ExecutionException e) {
-            Throwable failure = e.getCause();
-            while (failure instanceof InvocationTargetException || failure instanceof ExecutionException) {
-                failure = failure.getCause();
-            }
-            return problemOf(failure, bad);
+            return problemOf(reason(e), bad);
         } catch (TimeoutException e) {
             run.cancel(true);
             return "it did not end within " + LIMIT;
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
+    }
+
+    /** What the method or its future failed with. */
+    private static Throwable reason(Throwable failure) {
+        Throwable cause = failure.getCause();
+        boolean isWrapper = failure instanceof InvocationTargetException || failure instanceof ExecutionException;
+        return isWrapper && cause != null ? reason(cause) : failure;
     }
 
     /** The result, once it is there. */
@@ -364,8 +374,8 @@ class ApiMisuseTest {
     }
 
     private static @Nullable String problemOf(Throwable failure, Bad bad) {
-        boolean isNull =
-                bad.value() == null && bad.label().equals("null") || bad.label().contains("null]");
+        boolean isNull = (bad.value() == null && bad.label().equals("null"))
+                || bad.label().contains("null]");
         boolean fits = isNull
                 ? failure instanceof NullPointerException
                 : failure instanceof LiteException

@@ -69,7 +69,6 @@ final class MisuseValues {
     }
 
     /** An argument with which the method succeeds, if the others are good. */
-    @Nullable
     Object good(Class<?> api, Method method, Parameter parameter) {
         Class<?> type = parameter.getType();
         if (type == Duration.class) {
