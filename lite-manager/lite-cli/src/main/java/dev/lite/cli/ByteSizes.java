@@ -8,7 +8,13 @@ import java.util.regex.Pattern;
 final class ByteSizes {
     private static final Pattern SIZE = Pattern.compile("(\\d{1,12})(B|KB|MB|GB)?", Pattern.CASE_INSENSITIVE);
 
+    private static final long GB_MAX = Long.MAX_VALUE >> 30;
+
     private ByteSizes() {}
+
+    private static long tooLarge(String option, String text) {
+        throw new IllegalArgumentException("%s is %s; it must be at most %dGB".formatted(option, text, GB_MAX));
+    }
 
     /**
      * The size in bytes.
@@ -27,7 +33,7 @@ final class ByteSizes {
         return switch (unit == null ? "b" : unit.toLowerCase(Locale.ROOT)) {
             case "kb" -> number << 10;
             case "mb" -> number << 20;
-            case "gb" -> Math.multiplyExact(number, 1L << 30);
+            case "gb" -> number <= GB_MAX ? number << 30 : tooLarge(option, text);
             default -> number;
         };
     }

@@ -198,7 +198,7 @@ final class DataCommands {
         @Override
         void validate() {
             super.validate();
-            if (!file.equals("-") && !Files.isReadable(Path.of(file))) {
+            if (!file.equals("-") && (!Files.isReadable(Path.of(file)) || Files.isDirectory(Path.of(file)))) {
                 throw new IllegalArgumentException("cannot read the file %s".formatted(file));
             }
         }
@@ -270,17 +270,25 @@ final class DataCommands {
             LmrSpec unused = spec();
         }
 
+        private Placement placement() {
+            if (nodes == null) {
+                return Placement.local();
+            }
+            if (nodes.equals("all")) {
+                return Placement.spread();
+            }
+            try {
+                return Placement.on(
+                        Arrays.stream(nodes.split(",", -1)).map(String::strip).toList());
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException("--nodes is \"%s\": %s".formatted(nodes, e.getMessage()), e);
+            }
+        }
+
         private LmrSpec spec() {
-            Placement placement = nodes == null
-                    ? Placement.local()
-                    : nodes.equals("all")
-                            ? Placement.spread()
-                            : Placement.on(Arrays.stream(nodes.split(",", -1))
-                                    .map(String::strip)
-                                    .toList());
             return LmrSpec.of(ByteSizes.parse("SIZE", size))
                     .withName(name)
-                    .withPlacement(placement)
+                    .withPlacement(placement())
                     .withDefaultPermissions(
                             permissions("--others-may", defaults).toArray(Permission[]::new));
         }
@@ -344,10 +352,7 @@ final class DataCommands {
         @Override
         void validate() {
             LmrSpec.checkName(name);
-            if (principal.isBlank()) {
-                throw new IllegalArgumentException("PRINCIPAL is blank");
-            }
-            Set<Permission> unused = permissions("PERMISSION", permissions);
+            Set<Permission> unused = LmrHandle.checkGrant(principal, permissions("PERMISSION", permissions));
         }
 
         @Override
@@ -370,8 +375,8 @@ final class DataCommands {
                     .filter(permission -> permission.name().equalsIgnoreCase(name.strip()))
                     .findFirst()
                     .orElseThrow(() -> new IllegalArgumentException(
-                            "%s has \"%s\"; the permissions are read, write, atomic, master, or none alone"
-                                    .formatted(option, name))));
+                            "%s is \"%s\"; the permissions are read, write, atomic, master, or none alone"
+                                    .formatted(option, list))));
         }
         return parsed;
     }

@@ -3,6 +3,7 @@ package dev.lite.cli;
 import dev.lite.local.ClassCaches;
 import dev.lite.local.ProcessFailedException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -27,17 +28,20 @@ final class JarOptions {
     private @Nullable Path nodeJar;
 
     Path manager() {
-        return required(managerJar);
+        return required("--manager-jar", managerJar);
     }
 
     Path node() {
-        return required(nodeJar);
+        return required("--node-jar", nodeJar);
     }
 
-    private static Path required(@Nullable Path jar) {
+    private static Path required(String option, @Nullable Path jar) {
         if (jar == null || jar.toString().isEmpty()) {
             throw new IllegalArgumentException(
                     "set --manager-jar and --node-jar, or build the jars: mvn package -DskipTests");
+        }
+        if (!Files.isRegularFile(jar)) {
+            throw new IllegalArgumentException("%s is %s; there is no such file".formatted(option, jar));
         }
         return jar;
     }

@@ -8,6 +8,8 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import picocli.CommandLine;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Runs one command; the exit status is one of {@link ExitStatus}. */
 public final class LiteMain {
@@ -31,7 +33,19 @@ public final class LiteMain {
                 .setOut(out)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
+                .setParameterExceptionHandler(LiteMain::wrong)
                 .setExecutionExceptionHandler((failure, failed, parsed) -> failed(failure, failed));
+    }
+
+    /** One message, the nearest names if there are any, and where the help is, instead of the help itself. */
+    private static int wrong(ParameterException e, String[] arguments) {
+        CommandLine command = e.getCommandLine();
+        PrintWriter err = command.getErr();
+        err.println("lite: " + String.valueOf(e.getMessage()).replaceAll("\\R", " "));
+        UnmatchedArgumentException.printSuggestions(e, err);
+        err.println("For help: " + command.getCommandSpec().qualifiedName() + " --help");
+        err.flush();
+        return ExitStatus.USAGE;
     }
 
     private static int failed(Exception failure, CommandLine command) {
@@ -43,7 +57,8 @@ public final class LiteMain {
             case LiteException known -> status = ExitStatus.FAILED;
             case UncheckedIOException known -> status = ExitStatus.FAILED;
             default -> {
-                failure.printStackTrace(command.getErr()); // a bug: print the stack trace
+                command.getErr().println("lite: this is a defect of LITE; please report it with these lines");
+                failure.printStackTrace(command.getErr());
                 return ExitStatus.FAILED;
             }
         }

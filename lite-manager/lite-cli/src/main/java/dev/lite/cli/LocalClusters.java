@@ -11,6 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -25,12 +27,32 @@ final class LocalClusters {
     static final String DIRECTORY = "directory";
 
     private static final String PID = "pid";
+    private static final int SHOWN_MAX = 64;
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
     private static final String ENDING = ".properties";
 
     private final Path directory;
 
     LocalClusters(Path directory) {
         this.directory = directory;
+    }
+
+    /**
+     * Checks the name of a cluster or a process, which is part of a path.
+     *
+     * @param option for messages
+     */
+    static void checkName(String option, String name) {
+        if (!NAME.matcher(name).matches() || name.equals(".") || name.equals("..")) {
+            String shown = name.codePoints()
+                    .limit(SHOWN_MAX)
+                    .mapToObj(character -> Character.isISOControl(character)
+                            ? "U+%04X".formatted(character)
+                            : Character.toString(character))
+                    .collect(Collectors.joining());
+            throw new IllegalArgumentException(
+                    "%s is \"%s\"; it must be 1 to 63 of the characters a-z A-Z 0-9 . _ -".formatted(option, shown));
+        }
     }
 
     /** The clusters of this user. */

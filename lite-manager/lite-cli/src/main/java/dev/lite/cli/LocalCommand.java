@@ -49,6 +49,7 @@ abstract class LocalCommand implements Callable<Integer> {
         private String name = NAME_DEFAULT;
 
         final String name() {
+            LocalClusters.checkName("--name", name);
             return name;
         }
 
@@ -64,6 +65,7 @@ abstract class LocalCommand implements Callable<Integer> {
         private String process = "";
 
         final String process() {
+            LocalClusters.checkName("PROCESS", process);
             return process;
         }
     }

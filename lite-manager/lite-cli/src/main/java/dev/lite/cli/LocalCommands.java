@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -44,6 +45,10 @@ final class LocalCommands {
                     "Starts a cluster on this machine: a manager with ZooKeeper, and nodes. It keeps running until \"lite down\".",
             mixinStandardHelpOptions = true)
     static final class Up extends LocalCommand.OfCluster {
+        private static final int NODES_MAX = 64;
+        private static final long ARENA_BYTES_MIN = 4 << 20;
+        private static final Set<String> FABRICS = Set.of("shm", "tcp");
+
         @Option(
                 names = {"-n", "--nodes"},
                 paramLabel = "N",
@@ -81,12 +86,13 @@ final class LocalCommands {
         @Override
         public Integer call() {
             String name = name();
+            long arenaBytes = checkedArena();
             LocalClusters clusters = LocalClusters.here();
             LocalClusterBuilder builder = LocalCluster.builder()
                     .name(name)
                     .jars(jars.manager(), jars.node())
                     .nodes(nodes)
-                    .arenaBytes(arena == null ? ArenaSize.fitting(nodes) : ArenaSize.parse(arena))
+                    .arenaBytes(arenaBytes)
                     // A node that is restarted has the bytes that it had.
                     .retainArenas(true)
                     .directory(directory == null ? clusters.workDirectory(name) : directory)
@@ -126,6 +132,21 @@ final class LocalCommands {
                 }
             }
             return ExitStatus.OK;
+        }
+
+        /** Checks the options, and returns the size of an arena in bytes. */
+        private long checkedArena() {
+            if (nodes < 1 || nodes > NODES_MAX) {
+                throw new IllegalArgumentException("--nodes is %d; it must be 1 to %d".formatted(nodes, NODES_MAX));
+            }
+            if (!FABRICS.contains(fabric)) {
+                throw new IllegalArgumentException("--fabric is \"%s\"; it must be shm or tcp".formatted(fabric));
+            }
+            long bytes = arena == null ? ArenaSize.fitting(nodes) : ArenaSize.parse(arena);
+            if (bytes < ARENA_BYTES_MIN) {
+                throw new IllegalArgumentException("--arena is %s; it must be at least 4MB".formatted(arena));
+            }
+            return bytes;
         }
 
         private static ObjectNode describe(LocalCluster cluster) {

@@ -29,7 +29,8 @@ final class LogsCommand extends LocalCommand.OfProcess {
         if (lines < 0 || lines > LINES_MAX) {
             throw new IllegalArgumentException("--lines is %d; it must be 0 to %d".formatted(lines, LINES_MAX));
         }
-        Path log = LocalClusters.here().detached(name()).log(process());
+        String process = process();
+        Path log = LocalClusters.here().detached(name()).log(process);
         try {
             new LogTail(log, lines, follow, out()).print();
         } catch (IOException e) {

@@ -209,7 +209,7 @@ final class ManagerClient implements AutoCloseable {
                 }
                 away = answer;
             } catch (IOException e) {
-                failures.append("%n  %s: %s".formatted(manager, reason(e)));
+                failures.append("%n  %s: %s".formatted(manager, IoReasons.of(e)));
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new CommandFailedException(ExitStatus.FAILED, "interrupted", e);
@@ -219,11 +219,6 @@ final class ManagerClient implements AutoCloseable {
             return away;
         }
         throw new CommandFailedException(ExitStatus.UNREACHABLE, "no manager could be reached:" + failures);
-    }
-
-    private static String reason(IOException e) {
-        String message = e.getMessage();
-        return message == null ? e.getClass().getSimpleName() : message;
     }
 
     private CommandFailedException failure(int status, String body) {

@@ -2,6 +2,7 @@ package dev.lite.cli;
 
 import java.io.IOException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -14,6 +15,7 @@ import picocli.CommandLine.Option;
 /** Options for connecting to the managers and for the output format. */
 final class ManagerOptions {
     private static final String DEFAULT = "http://127.0.0.1:7400";
+    private static final int PORT_MAX = 65_535;
 
     @Option(
             names = "--manager",
@@ -73,12 +75,22 @@ final class ManagerOptions {
     }
 
     private static URI uri(String url) {
-        URI uri = URI.create(url.endsWith("/") ? url.substring(0, url.length() - 1) : url);
-        if (uri.getHost() == null || !("http".equals(uri.getScheme()) || "https".equals(uri.getScheme()))) {
-            throw new IllegalArgumentException(
-                    "the manager's URL is \"%s\"; it must be http://HOST:PORT or https://HOST:PORT".formatted(url));
+        try {
+            URI uri = new URI(url.endsWith("/") ? url.substring(0, url.length() - 1) : url);
+            if (uri.getHost() != null
+                    && uri.getPort() <= PORT_MAX
+                    && ("http".equals(uri.getScheme()) || "https".equals(uri.getScheme()))) {
+                return uri;
+            }
+        } catch (URISyntaxException e) {
+            throw malformed(url);
         }
-        return uri;
+        throw malformed(url);
+    }
+
+    private static IllegalArgumentException malformed(String url) {
+        return new IllegalArgumentException(
+                "--manager has the URL \"%s\"; it must be http://HOST:PORT or https://HOST:PORT".formatted(url));
     }
 
     private @Nullable String token(Map<String, String> environment) {
@@ -91,7 +103,7 @@ final class ManagerOptions {
             return Files.readString(file).strip();
         } catch (IOException e) {
             throw new CommandFailedException(
-                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(file, e), e);
+                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(file, IoReasons.of(e)), e);
         }
     }
 }

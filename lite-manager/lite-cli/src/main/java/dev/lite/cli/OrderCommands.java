@@ -1,5 +1,7 @@
 package dev.lite.cli;
 
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Map;
@@ -92,6 +94,7 @@ final class OrderCommands {
 
         @Override
         String path() {
+            NodeInfo.checkName(node);
             return "/api/nodes/%s/drain".formatted(ManagerClient.encoded(node));
         }
 
@@ -109,6 +112,7 @@ final class OrderCommands {
 
         @Override
         String path() {
+            NodeInfo.checkName(node);
             return "/api/nodes/%s/undrain".formatted(ManagerClient.encoded(node));
         }
     }
@@ -124,6 +128,8 @@ final class OrderCommands {
 
         @Override
         String path() {
+            LmrSpec.checkName(lmr);
+            NodeInfo.checkName(node);
             return "/api/lmrs/%s/move".formatted(ManagerClient.encoded(lmr));
         }
 

@@ -66,6 +66,9 @@ final class OrdersCommand extends ReadCommands.Read {
 
         @Override
         JsonNode ask(ManagerClient manager) {
+            if (id < 0) {
+                throw new IllegalArgumentException("ID is %d; it must be 0 or more".formatted(id));
+            }
             return manager.delete("/api/orders/" + id);
         }
 

@@ -17,6 +17,7 @@ final class ProcessCommands {
     /** The steps of these commands. */
     abstract static class Steps extends LocalCommand.OfProcess {
         private DetachedCluster cluster() {
+            String unused = process(); // checks it first
             return LocalClusters.here().detached(name());
         }
 

@@ -1,5 +1,6 @@
 package dev.lite.cli;
 
+import dev.lite.api.LmrSpec;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import java.util.function.Function;
@@ -161,6 +162,7 @@ final class ReadCommands {
 
         @Override
         JsonNode ask(ManagerClient manager) {
+            LmrSpec.checkName(name);
             return manager.get("/api/lmrs/" + ManagerClient.encoded(name));
         }
 

@@ -61,11 +61,13 @@ final class SessionOptions {
             throw new IllegalArgumentException(
                     "--timeout is %d; it must be 1 to %d".formatted(timeoutSeconds, TIMEOUT_SECONDS_MAX));
         }
+        LocalClusters.checkName("--name", cluster);
         Map<String, String> environment = System.getenv();
+        String token = token(environment);
         Path path = socket(environment);
         try {
             return Lite.attach(Lite.AttachOptions.to(path, APPLICATION)
-                    .withToken(token(environment))
+                    .withToken(token)
                     .withDeadline(Duration.ofSeconds(timeoutSeconds)));
         } catch (NodeUnreachableException e) {
             throw new CommandFailedException(ExitStatus.UNREACHABLE, String.valueOf(e.getMessage()), e);
@@ -84,7 +86,8 @@ final class SessionOptions {
         if (clusters.find(cluster).isEmpty()) {
             throw new CommandFailedException(
                     ExitStatus.UNREACHABLE,
-                    "no node is known: give --socket or LITE_CLIENT_SOCKET, or start a cluster with: lite up");
+                    "no node is known, and no cluster \"%s\" was started here: give --socket or LITE_CLIENT_SOCKET, or start a cluster with: lite up"
+                            .formatted(cluster));
         }
         String found = clusters.detached(cluster).addresses(node).getProperty("socket");
         if (found == null) {
@@ -103,7 +106,7 @@ final class SessionOptions {
             return Files.readString(tokenFile).strip();
         } catch (IOException e) {
             throw new CommandFailedException(
-                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(tokenFile, e), e);
+                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(tokenFile, IoReasons.of(e)), e);
         }
     }
 }

@@ -130,6 +130,11 @@ public final class EmbeddedNode implements AutoCloseable {
         return node.attach(principal);
     }
 
+    /** For tests. */
+    LiteNode node() {
+        return node;
+    }
+
     /** The node's name. */
     public String name() {
         return node.nodeName();

@@ -1,8 +1,13 @@
 package dev.lite.embedded;
 
 import dev.lite.cluster.CuratorConfig;
+import dev.lite.tier.memory.ArenaConfig;
+import dev.lite.tier.peer.FabricSelection;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Set;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -39,6 +44,48 @@ record LiteEmbeddedProperties(
         @Nullable String require,
         @Nullable String secret,
         @DefaultValue Auth auth) {
+
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
+    private static final Set<String> FABRICS = Set.of("shm", "rdma", "tcp");
+    private static final int SECRET_BYTES_MIN = 16;
+
+    LiteEmbeddedProperties {
+        checkName("name", name);
+        if (cluster != null) {
+            checkName("cluster", cluster);
+        }
+        if (zookeeper != null && zookeeper.isBlank()) {
+            throw new IllegalArgumentException(
+                    "lite.embedded.zookeeper is \"%s\"; it must be host:port[,host:port...]".formatted(zookeeper));
+        }
+        if (arenaSize.toBytes() < ArenaConfig.BYTES_MIN) {
+            throw new IllegalArgumentException("lite.embedded.arena-size is %s; it must be at least %dB"
+                    .formatted(arenaSize, ArenaConfig.BYTES_MIN));
+        }
+        if (deadline.isNegative() || deadline.isZero()) {
+            throw new IllegalArgumentException("lite.embedded.deadline is %s; it must be positive".formatted(deadline));
+        }
+        if (!fabric.equals(FabricSelection.AUTO) && !FABRICS.contains(fabric)) {
+            throw new IllegalArgumentException(
+                    "lite.embedded.fabric is \"%s\"; it must be auto, shm, rdma or tcp".formatted(fabric));
+        }
+        if (require != null && !FABRICS.contains(require)) {
+            throw new IllegalArgumentException(
+                    "lite.embedded.require is \"%s\"; it must be shm, rdma or tcp".formatted(require));
+        }
+        if (secret != null && secret.getBytes(StandardCharsets.UTF_8).length < SECRET_BYTES_MIN) {
+            throw new IllegalArgumentException("lite.embedded.secret has %d bytes; it must have at least %d"
+                    .formatted(secret.getBytes(StandardCharsets.UTF_8).length, SECRET_BYTES_MIN));
+        }
+    }
+
+    private static void checkName(String property, String value) {
+        if (!NAME.matcher(value).matches() || value.equals(".") || value.equals("..")) {
+            throw new IllegalArgumentException(
+                    "lite.embedded.%s is \"%s\"; it must be 1 to 63 of the characters a-z A-Z 0-9 . _ -"
+                            .formatted(property, value));
+        }
+    }
 
     /**
      * A user of ZooKeeper's scheme "digest".

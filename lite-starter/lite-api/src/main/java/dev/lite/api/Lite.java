@@ -3,6 +3,7 @@ package dev.lite.api;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.ServiceLoader;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -89,6 +90,7 @@ public interface Lite extends AutoCloseable {
      * @throws IllegalStateException when lite-client is not on the class path
      */
     static Lite attach(AttachOptions options) {
+        Objects.requireNonNull(options, "options");
         return ServiceLoader.load(AttachProvider.class)
                 .findFirst()
                 .orElseThrow(() -> new IllegalStateException(
@@ -125,19 +127,22 @@ public interface Lite extends AutoCloseable {
         /**
          * Checks the values.
          *
-         * @throws IllegalArgumentException when the name is blank, the deadline is not positive, no operation may wait, or the
+         * @throws IllegalArgumentException when the name is blank or too long or has a control character, the deadline is not positive, no operation may wait, or the
          *     session would be lazy without re-attachment
          */
         public AttachOptions {
+            Objects.requireNonNull(socket, "socket");
+            Objects.requireNonNull(deadline, "deadline");
+            for (Path alternative : Objects.requireNonNull(alternatives, "alternatives")) {
+                Objects.requireNonNull(alternative, "alternatives");
+            }
             alternatives = List.copyOf(alternatives);
             if (waitersMax < 1) {
                 throw new IllegalArgumentException(
                         "the number of operations that may wait for the node is %d; it must be at least 1"
                                 .formatted(waitersMax));
             }
-            if (application.isBlank()) {
-                throw new IllegalArgumentException("the application's name is blank");
-            }
+            Names.require("the application's name", "application", application, LmrSpec.NAME_BYTES_MAX);
             if (deadline.isNegative() || deadline.isZero()) {
                 throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
             }

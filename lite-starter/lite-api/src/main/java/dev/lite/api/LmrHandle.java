@@ -3,6 +3,7 @@ package dev.lite.api;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -77,12 +78,12 @@ public interface LmrHandle extends AutoCloseable {
 
     /** {@link #read(long, MemorySegment)}; fills the whole array. */
     default void read(long offset, byte[] destination) {
-        read(offset, MemorySegment.ofArray(destination));
+        read(offset, MemorySegment.ofArray(Objects.requireNonNull(destination, "destination")));
     }
 
     /** {@link #write(long, MemorySegment)}; writes the whole array. */
     default void write(long offset, byte[] source) {
-        write(offset, MemorySegment.ofArray(source));
+        write(offset, MemorySegment.ofArray(Objects.requireNonNull(source, "source")));
     }
 
     /**
@@ -108,12 +109,12 @@ public interface LmrHandle extends AutoCloseable {
      * @throws LiteTimeoutException when none ended within the session's deadline; nothing was started
      */
     default CompletableFuture<@Nullable Void> readAsync(long offset, MemorySegment destination) {
-        return readAsync(List.of(new LmrSlice(offset, destination)));
+        return readAsync(List.of(new LmrSlice(offset, Objects.requireNonNull(destination, "destination"))));
     }
 
     /** Starts a {@link #write(long, MemorySegment)}; see {@link #readAsync(long, MemorySegment)}. */
     default CompletableFuture<@Nullable Void> writeAsync(long offset, MemorySegment source) {
-        return writeAsync(List.of(new LmrSlice(offset, source)));
+        return writeAsync(List.of(new LmrSlice(offset, Objects.requireNonNull(source, "source"))));
     }
 
     /** Vectored {@link #readAsync(long, MemorySegment)}; the future completes when all slices have. */
@@ -256,6 +257,30 @@ public interface LmrHandle extends AutoCloseable {
      * @throws LiteTimeoutException when a process with a mapping did not confirm before the deadline; the grant is in effect
      */
     void grant(String principal, Set<Permission> permissions);
+
+    /**
+     * Checks what {@link #grant} requires of its arguments.
+     *
+     * @return a copy of the permissions
+     * @throws IllegalArgumentException when the principal's name is blank, is longer than {@value LmrSpec#NAME_BYTES_MAX} bytes of
+     *     UTF-8, contains a control character, or is no valid Unicode
+     */
+    static Set<Permission> checkGrant(String principal, Set<Permission> permissions) {
+        Names.require("the principal's name", "principal", principal, LmrSpec.NAME_BYTES_MAX);
+        return Permission.copyOf(permissions, "permissions");
+    }
+
+    /**
+     * Checks the list of a vectored operation.
+     *
+     * @return a copy, so that the caller cannot change it afterwards
+     */
+    static List<LmrSlice> checkSlices(List<LmrSlice> slices) {
+        for (LmrSlice slice : Objects.requireNonNull(slices, "slices")) {
+            Objects.requireNonNull(slice, "slices");
+        }
+        return List.copyOf(slices);
+    }
 
     /** {@link #grant} of no permission; this also overrides the LMR's default permissions. */
     default void revoke(String principal) {

@@ -1,7 +1,8 @@
 package dev.lite.api;
 
-import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +35,9 @@ public record LmrSpec(
         if (name != null) {
             checkName(name);
         }
-        defaultPermissions = Set.copyOf(defaultPermissions);
+        Objects.requireNonNull(placement, "placement");
+        Objects.requireNonNull(lifetime, "lifetime");
+        defaultPermissions = Permission.copyOf(defaultPermissions, "defaultPermissions");
         if (defaultPermissions.contains(Permission.MASTER)) {
             throw new IllegalArgumentException("the default permissions contain MASTER, which is granted by name only");
         }
@@ -52,6 +55,7 @@ public record LmrSpec(
      * With this name and {@link Lifetime#UNTIL_FREED}. For another lifetime call {@link #withLifetime} afterwards.
      */
     public LmrSpec withName(String newName) {
+        checkName(newName);
         return new LmrSpec(size, newName, placement, defaultPermissions, Lifetime.UNTIL_FREED);
     }
 
@@ -62,7 +66,12 @@ public record LmrSpec(
 
     /** With these permissions for every principal without a grant of its own. */
     public LmrSpec withDefaultPermissions(Permission... permissions) {
-        return new LmrSpec(size, name, placement, Set.of(permissions), lifetime);
+        return new LmrSpec(
+                size,
+                name,
+                placement,
+                Permission.copyOf(Arrays.asList(Objects.requireNonNull(permissions, "permissions")), "permissions"),
+                lifetime);
     }
 
     /** With this lifetime. */
@@ -73,20 +82,10 @@ public record LmrSpec(
     /**
      * Checks the name of an LMR.
      *
-     * @throws IllegalArgumentException when it is blank, is longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or contains a
-     *     control character
+     * @throws IllegalArgumentException when it is blank, is longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, contains a
+     *     control character, or is no valid Unicode
      */
     public static void checkName(String name) {
-        if (name.isBlank()) {
-            throw new IllegalArgumentException("the LMR name is blank");
-        }
-        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
-        if (bytes > NAME_BYTES_MAX) {
-            throw new IllegalArgumentException("the LMR name \"%s…\" has %d bytes of UTF-8; the limit is %d"
-                    .formatted(name.substring(0, 32), bytes, NAME_BYTES_MAX));
-        }
-        if (name.chars().anyMatch(Character::isISOControl)) {
-            throw new IllegalArgumentException("the LMR name has a control character");
-        }
+        Names.require("the LMR name", "name", name, NAME_BYTES_MAX);
     }
 }

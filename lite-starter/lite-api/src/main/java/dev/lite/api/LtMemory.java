@@ -3,6 +3,7 @@ package dev.lite.api;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -53,7 +54,7 @@ public interface LtMemory {
 
     /** {@link #createOrMap(LmrSpec, Set)} with these permissions. */
     default LmrHandle createOrMap(LmrSpec spec, Permission first, Permission... more) {
-        return createOrMap(spec, EnumSet.of(first, more));
+        return createOrMap(spec, Permission.setOf(first, more));
     }
 
     /** {@link #createOrMap(LmrSpec, Set)} with the permissions READ, WRITE and ATOMIC. */
@@ -67,13 +68,53 @@ public interface LtMemory {
      * @throws IllegalArgumentException if {@code spec} has no name, or {@code permissions} is empty
      */
     static void checkCreateOrMap(LmrSpec spec, Set<Permission> permissions) {
-        if (spec.name() == null) {
+        String name = Objects.requireNonNull(spec, "spec").name();
+        if (name == null) {
             throw new IllegalArgumentException(
                     "createOrMap of an LMR of %d bytes without a name; use withName".formatted(spec.size()));
         }
-        if (permissions.isEmpty()) {
+        if (Permission.copyOf(permissions, "permissions").isEmpty()) {
+            throw new IllegalArgumentException("createOrMap of LMR \"%s\" without a permission; at least one is needed"
+                    .formatted(Names.shown(name)));
+        }
+    }
+
+    /**
+     * Checks what {@link #map(String, Set, Duration)} requires of its arguments.
+     *
+     * @throws IllegalArgumentException if the name is invalid (see {@link LmrSpec#checkName}), or {@code permissions} is empty
+     */
+    static void checkMap(String name, Set<Permission> permissions) {
+        LmrSpec.checkName(name);
+        if (Permission.copyOf(permissions, "permissions").isEmpty()) {
             throw new IllegalArgumentException(
-                    "createOrMap of LMR \"%s\" without a permission; at least one is needed".formatted(spec.name()));
+                    "map of LMR \"%s\" without a permission; at least one is needed".formatted(Names.shown(name)));
+        }
+    }
+
+    /**
+     * Checks what {@link #map(long, Set, Duration)} requires of its arguments.
+     *
+     * @throws IllegalArgumentException if {@code permissions} is empty
+     */
+    static void checkMap(long id, Set<Permission> permissions) {
+        if (Permission.copyOf(permissions, "permissions").isEmpty()) {
+            throw new IllegalArgumentException(
+                    "map of LMR #%d without a permission; at least one is needed".formatted(id));
+        }
+    }
+
+    /**
+     * Checks what {@link #register} requires of its arguments.
+     *
+     * @throws IllegalArgumentException if the sizes differ
+     */
+    static void checkRegister(LmrSpec spec, MemorySegment segment) {
+        long size = Objects.requireNonNull(spec, "spec").size();
+        long bytes = Objects.requireNonNull(segment, "segment").byteSize();
+        if (size != bytes) {
+            throw new IllegalArgumentException(
+                    "the segment has %d bytes, but the size of the LMR is %d".formatted(bytes, size));
         }
     }
 
@@ -93,7 +134,7 @@ public interface LtMemory {
 
     /** {@link #map(String, Set)} with these permissions. */
     default LmrHandle map(String name, Permission first, Permission... more) {
-        return map(name, EnumSet.of(first, more));
+        return map(name, Permission.setOf(first, more));
     }
 
     /**
@@ -114,7 +155,7 @@ public interface LtMemory {
 
     /** {@link #map(long, Set)} with these permissions. */
     default LmrHandle map(long id, Permission first, Permission... more) {
-        return map(id, EnumSet.of(first, more));
+        return map(id, Permission.setOf(first, more));
     }
 
     /**

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
@@ -59,6 +60,7 @@ public interface LtRpc {
      *
      * @param node the node's name; this session's own node is allowed
      * @throws LimitExceededException when the function's name has a bad length
+     * @throws IllegalArgumentException when {@code node} or {@code function} cannot be a name
      */
     RpcClient bind(String node, String function);
 
@@ -113,9 +115,13 @@ public interface LtRpc {
      * @param nodes the nodes' names; a duplicate is called once
      * @param deadline the deadline of each call
      * @return one outcome per node, in the order of {@code nodes}
+     * @throws IllegalArgumentException when one of {@code nodes} cannot be a node's name; no node was called then
      */
     default Map<String, RpcOutcome> multicast(
             Collection<String> nodes, String function, byte[] request, Duration deadline) {
+        for (String node : Objects.requireNonNull(nodes, "nodes")) {
+            Names.requireNode("nodes", node);
+        }
         Map<String, CompletableFuture<byte[]>> calls = new LinkedHashMap<>();
         for (String node : nodes) {
             calls.computeIfAbsent(node, each -> callAsync(each, function, request, deadline));
@@ -161,18 +167,16 @@ public interface LtRpc {
      *
      * @return the name
      * @throws LimitExceededException when it is empty or longer than {@value #NAME_BYTES_MAX} bytes of UTF-8
-     * @throws IllegalArgumentException when it begins with the character U+0000
+     * @throws IllegalArgumentException when it is blank, contains a control character, or is no valid Unicode
      */
     static String checkName(String name) {
-        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
+        int bytes = Names.bytes(Objects.requireNonNull(name, "the name of a function or port"));
         if (bytes == 0 || bytes > NAME_BYTES_MAX) {
             throw new LimitExceededException(
-                    "the name of a function or port has %d bytes of UTF-8; it must have 1 to %d"
-                            .formatted(bytes, NAME_BYTES_MAX));
+                    "the name \"%s\" of a function or port has %d bytes of UTF-8; it must have 1 to %d"
+                            .formatted(Names.shown(name), bytes, NAME_BYTES_MAX));
         }
-        if (name.charAt(0) == '\0') {
-            throw new IllegalArgumentException("the name of a function or port begins with the character U+0000");
-        }
+        Names.requireText("the name of a function or port", "name", name);
         return name;
     }
 
@@ -183,7 +187,7 @@ public interface LtRpc {
      * @throws LimitExceededException when it is empty or longer than {@value #CONTEXT_BYTES_MAX} bytes of UTF-8
      */
     static byte[] checkContext(String context) {
-        byte[] bytes = context.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = Objects.requireNonNull(context, "context").getBytes(StandardCharsets.UTF_8);
         if (bytes.length == 0 || bytes.length > CONTEXT_BYTES_MAX) {
             throw new LimitExceededException("the context of a request has %d bytes of UTF-8; it must have 1 to %d"
                     .formatted(bytes.length, CONTEXT_BYTES_MAX));

@@ -1,7 +1,5 @@
 package dev.lite.api;
 
-import java.nio.charset.StandardCharsets;
-
 /**
  * Locks and barriers across the cluster, by name (paper §7.2). Any thread. Every method waits at most for the session's deadline, and
  * throws {@link SessionLostException} when the session has ended.
@@ -38,22 +36,11 @@ public interface LtSync {
     /**
      * Checks the name of a lock or barrier.
      *
-     * @throws IllegalArgumentException when it is blank, is longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or contains a
-     *     control character
+     * @throws IllegalArgumentException when it is blank, is longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, contains a
+     *     control character, or is no valid Unicode
      */
     static void checkName(String name) {
-        if (name.isBlank()) {
-            throw new IllegalArgumentException("the name of a lock or barrier is blank");
-        }
-        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
-        if (bytes > NAME_BYTES_MAX) {
-            throw new IllegalArgumentException(
-                    "the name of the lock or barrier \"%s…\" has %d bytes of UTF-8; the limit is %d"
-                            .formatted(name.substring(0, 32), bytes, NAME_BYTES_MAX));
-        }
-        if (name.chars().anyMatch(Character::isISOControl)) {
-            throw new IllegalArgumentException("the name of a lock or barrier has a control character");
-        }
+        Names.require("the name of a lock or barrier", "name", name, NAME_BYTES_MAX);
     }
 
     /**

@@ -10,4 +10,13 @@ package dev.lite.api;
  * @param fabric what carries data between this session's node and that node: {@code local}, {@code shm}, {@code tcp},
  *     {@code rdma}, or {@code none} while they are not connected
  */
-public record NodeInfo(String name, int id, long incarnation, long arenaBytes, String fabric) {}
+public record NodeInfo(String name, int id, long incarnation, long arenaBytes, String fabric) {
+    /**
+     * Checks the name of a node.
+     *
+     * @throws IllegalArgumentException when it is not 1 to 63 of the characters {@code a–z A–Z 0–9 . _ -}
+     */
+    public static void checkName(String node) {
+        Names.requireNode("node", node);
+    }
+}

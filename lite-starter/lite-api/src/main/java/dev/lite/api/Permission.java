@@ -1,7 +1,10 @@
 package dev.lite.api;
 
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.EnumSet;
+import java.util.Objects;
 import java.util.Set;
 
 /** What a principal may do with an LMR (paper §4.1). A set of permissions is sent as an int of {@link #bit()}s. */
@@ -24,6 +27,26 @@ public enum Permission {
     /** This permission's bit in a set that is sent as an int. */
     public int bit() {
         return bit;
+    }
+
+    /**
+     * Copies a set.
+     *
+     * @param parameter the parameter that it is, for the message about a null
+     */
+    static Set<Permission> copyOf(Collection<Permission> permissions, String parameter) {
+        EnumSet<Permission> copy = EnumSet.noneOf(Permission.class);
+        for (Permission permission : Objects.requireNonNull(permissions, parameter)) {
+            copy.add(Objects.requireNonNull(permission, parameter));
+        }
+        return Collections.unmodifiableSet(copy);
+    }
+
+    /** The set of these permissions; a duplicate counts once. */
+    static Set<Permission> setOf(Permission first, Permission... more) {
+        Set<Permission> set = EnumSet.of(Objects.requireNonNull(first, "first"));
+        set.addAll(copyOf(Arrays.asList(Objects.requireNonNull(more, "more")), "more"));
+        return set;
     }
 
     /** Returns the bits of a set. */

@@ -1,6 +1,7 @@
 package dev.lite.api;
 
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Which nodes store the bytes of an LMR. The creator chooses (paper §4.1). Large LMRs are cut into chunks, of 4 MiB unless the node
@@ -15,13 +16,14 @@ public sealed interface Placement {
 
     /** All bytes on one node, given by name. */
     static Placement on(String node) {
+        NodeInfo.checkName(node);
         return new OnNodes(List.of(node));
     }
 
     /**
      * The chunks on these nodes in turn, in the order given.
      *
-     * @throws IllegalArgumentException when the list is empty or contains a blank name
+     * @throws IllegalArgumentException when the list is empty or contains what cannot be a node's name
      */
     static Placement on(List<String> nodes) {
         return new OnNodes(nodes);
@@ -55,16 +57,14 @@ public sealed interface Placement {
     /**
      * See {@link Placement#on(List)}.
      *
-     * @param nodes node names, at least one, none blank
+     * @param nodes node names, at least one; see {@link NodeInfo#checkName}
      */
     record OnNodes(List<String> nodes) implements Placement {
         public OnNodes {
+            Objects.requireNonNull(nodes, "nodes").forEach(node -> Names.requireNode("nodes", node));
             nodes = List.copyOf(nodes);
             if (nodes.isEmpty()) {
                 throw new IllegalArgumentException("a placement on nodes names no node; it needs at least 1");
-            }
-            if (nodes.stream().anyMatch(String::isBlank)) {
-                throw new IllegalArgumentException("a placement on nodes has a blank node name: " + nodes);
             }
         }
     }

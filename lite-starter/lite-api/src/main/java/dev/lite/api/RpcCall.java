@@ -1,6 +1,7 @@
 package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,7 +37,7 @@ public interface RpcCall {
 
     /** {@link #reply(MemorySegment)} with a whole array. */
     default void reply(byte[] reply) {
-        reply(MemorySegment.ofArray(reply));
+        reply(MemorySegment.ofArray(Objects.requireNonNull(reply, "reply")));
     }
 
     /** Answers with an error: {@link #fail(int, String)} with the code 0. */

@@ -8,8 +8,10 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.SessionMessage.Describe;
@@ -99,9 +101,7 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
-        if (destination.isReadOnly()) {
-            throw new IllegalArgumentException("the destination of a read is a read-only segment");
-        }
+        Segments.requireWritable("destination", destination);
         long length = destination.byteSize();
         check(Op.READ, Permission.READ, offset, length);
         long deadlineNs = deadline();
@@ -114,6 +114,7 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void write(long offset, MemorySegment source) {
+        Segments.requireReadable("source", source);
         long length = source.byteSize();
         check(Op.WRITE, Permission.WRITE, offset, length);
         long deadlineNs = deadline();
@@ -168,11 +169,13 @@ final class ClientHandle implements LmrHandle {
 
     /** Checks all slices; returns a copy, so that the caller cannot change the list afterwards. */
     private List<LmrSlice> checked(int op, Permission needed, List<LmrSlice> slices) {
-        List<LmrSlice> copy = List.copyOf(slices);
+        List<LmrSlice> copy = LmrHandle.checkSlices(slices);
         requireUsable();
         for (LmrSlice slice : copy) {
-            if (needed == Permission.READ && slice.segment().isReadOnly()) {
-                throw new IllegalArgumentException("the destination of a read is a read-only segment");
+            if (needed == Permission.READ) {
+                Segments.requireWritable("segment of a slice", slice.segment());
+            } else {
+                Segments.requireReadable("segment of a slice", slice.segment());
             }
             check(op, needed, slice.offset(), slice.segment().byteSize());
         }
@@ -194,10 +197,7 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void grant(String principal, Set<Permission> permissions) {
-        if (principal.isBlank()) {
-            throw new IllegalArgumentException("%s: the principal's name is blank".formatted(describe()));
-        }
-        Set<Permission> granted = Set.copyOf(permissions);
+        Set<Permission> granted = LmrHandle.checkGrant(principal, permissions);
         request(
                 "grant of " + describe(),
                 request -> new Grant(request, session.nodeTimeoutNs(), lh, principal, granted));
@@ -205,6 +205,7 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void moveTo(String node) {
+        NodeInfo.checkName(node);
         request("move of " + describe(), request -> new MoveTo(request, session.nodeTimeoutNs(), lh, node));
     }
 

@@ -4,6 +4,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
+import dev.lite.os.Segments;
 import dev.lite.session.protocol.SessionMessage.Copy;
 import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Done;
@@ -15,6 +16,7 @@ import dev.lite.session.protocol.SessionMessage.Prepare;
 import dev.lite.session.protocol.SessionMessage.Publish;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 
 /** {@link LtMemory} of a session. Any thread. */
@@ -28,7 +30,7 @@ final class ClientMemory implements LtMemory {
     @Override
     public LmrHandle malloc(LmrSpec spec, Duration deadline) {
         long timeoutNs = LiteClient.toNanos(deadline);
-        String what = spec.name() == null
+        String what = Objects.requireNonNull(spec, "spec").name() == null
                 ? "malloc of %d bytes".formatted(spec.size())
                 : "malloc of LMR \"%s\" (%d bytes)".formatted(spec.name(), spec.size());
         return new ClientHandle(
@@ -72,11 +74,7 @@ final class ClientMemory implements LtMemory {
 
     @Override
     public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
-        LmrSpec.checkName(name);
-        if (permissions.isEmpty()) {
-            throw new IllegalArgumentException(
-                    "map of LMR \"%s\" without a permission; at least one is needed".formatted(name));
-        }
+        LtMemory.checkMap(name, permissions);
         long timeoutNs = LiteClient.toNanos(deadline);
         Set<Permission> wanted = Set.copyOf(permissions);
         return new ClientHandle(
@@ -97,10 +95,7 @@ final class ClientMemory implements LtMemory {
 
     @Override
     public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
-        if (permissions.isEmpty()) {
-            throw new IllegalArgumentException(
-                    "map of LMR #%d without a permission; at least one is needed".formatted(id));
-        }
+        LtMemory.checkMap(id, permissions);
         long timeoutNs = LiteClient.toNanos(deadline);
         Set<Permission> wanted = Set.copyOf(permissions);
         return new ClientHandle(
@@ -121,10 +116,8 @@ final class ClientMemory implements LtMemory {
 
     @Override
     public LmrHandle register(LmrSpec spec, MemorySegment segment) {
-        if (spec.size() != segment.byteSize()) {
-            throw new IllegalArgumentException("the segment has %d bytes, but the size of the LMR is %d"
-                    .formatted(segment.byteSize(), spec.size()));
-        }
+        LtMemory.checkRegister(spec, segment);
+        Segments.requireReadable("segment", segment);
         long timeoutNs = session.deadlineNs();
         Mapped prepared = session.requests()
                 .ask(
@@ -173,8 +166,8 @@ final class ClientMemory implements LtMemory {
             long destinationOffset,
             long length,
             boolean overlapAllowed) {
-        long from = own(source);
-        long to = own(destination);
+        long from = own("source", source);
+        long to = own("destination", destination);
         boolean overlap = source.id() == destination.id() && Math.abs(sourceOffset - destinationOffset) < length;
         if (overlap && !overlapAllowed) {
             throw new IllegalArgumentException(
@@ -199,8 +192,8 @@ final class ClientMemory implements LtMemory {
                         null);
     }
 
-    private long own(LmrHandle handle) {
-        if (handle.unwrap() instanceof ClientHandle own) {
+    private long own(String parameter, LmrHandle handle) {
+        if (Objects.requireNonNull(handle, parameter).unwrap() instanceof ClientHandle own) {
             return own.lh(session);
         }
         throw new IllegalArgumentException("%s belongs to another session".formatted(handle));
@@ -208,6 +201,9 @@ final class ClientMemory implements LtMemory {
 
     @Override
     public void fence(Duration deadline) {
+        if (!session.isOpen()) {
+            throw session.lost();
+        }
         session.async().fence(deadline);
     }
 }

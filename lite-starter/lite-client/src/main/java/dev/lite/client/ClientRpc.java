@@ -2,11 +2,14 @@ package dev.lite.client;
 
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.os.RawMemory;
+import dev.lite.os.Segments;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
@@ -15,6 +18,7 @@ import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -54,6 +58,7 @@ final class ClientRpc implements LtRpc {
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
         LtRpc.checkConcurrency(function, concurrency);
+        Objects.requireNonNull(handler, "handler");
         ClientServer server = new ClientServer(
                 commands, LtRpc.checkName(function), commands.open(RpcKind.SERVER, "", function), true);
         server.startHandler(handler, concurrency);
@@ -62,6 +67,7 @@ final class ClientRpc implements LtRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
+        NodeInfo.checkName(node);
         return new Bound(new Target(RpcKind.CLIENT, node, LtRpc.checkName(function)), NO_CONTEXT);
     }
 
@@ -72,6 +78,9 @@ final class ClientRpc implements LtRpc {
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
+        NodeInfo.checkName(node);
+        Segments.requireReadable("message", message);
+        Durations.requirePositive(deadline);
         long none = call(
                 opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port))), NO_CONTEXT, message, EMPTY, deadline);
         assert none == 0;
@@ -272,16 +281,23 @@ final class ClientRpc implements LtRpc {
 
         @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+            Segments.requireReadable("request", request);
+            Segments.requireWritable("reply", reply);
+            Durations.requirePositive(deadline);
             return ClientRpc.this.call(opened(), context, request, reply, deadline);
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
+            Objects.requireNonNull(request, "request");
+            Durations.requirePositive(deadline);
             return ClientRpc.this.call(opened(), context, MemorySegment.ofArray(request), deadline);
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+            Objects.requireNonNull(request, "request");
+            Durations.requirePositive(deadline);
             commands.requireOpen();
             CallTarget known = opened;
             CompletableFuture<byte[]> started = known == null ? null : tryStart(known, context, request, deadline);

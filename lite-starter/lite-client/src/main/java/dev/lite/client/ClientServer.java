@@ -10,6 +10,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelServer;
@@ -22,6 +23,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -77,9 +79,13 @@ final class ClientServer implements RpcServer {
 
     @Override
     public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
+        Segments.requireReadable("reply", reply);
+        Objects.requireNonNull(call, "call");
+        long timeoutNs = RpcCommandPath.toNanos(deadline);
         requireReceivable();
         if (!(call instanceof Received received) || received.server() != this) {
-            throw new IllegalArgumentException("this server did not receive the call " + call);
+            throw new IllegalArgumentException(
+                    "the server of the function \"%s\" did not receive this call".formatted(function));
         }
         if (received.channel != null || incoming.hasChannels()) {
             received.reply(reply);
@@ -88,7 +94,7 @@ final class ClientServer implements RpcServer {
         // Before the call counts as answered.
         ClientRpc.checkLength("the reply", reply.byteSize(), commands.data().windowBytes());
         received.answer();
-        long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
+        long deadlineNs = System.nanoTime() + timeoutNs;
         try {
             return replyAndReceive(received.number, reply, deadlineNs);
         } catch (LiteTimeoutException e) {
@@ -313,6 +319,7 @@ final class ClientServer implements RpcServer {
 
         @Override
         public void reply(MemorySegment reply) {
+            Segments.requireReadable("reply", reply);
             answer();
             try {
                 if (channel == null) {
@@ -331,6 +338,7 @@ final class ClientServer implements RpcServer {
 
         @Override
         public void fail(int handlerCode, String message) {
+            Objects.requireNonNull(message, "message");
             answer();
             try {
                 if (channel == null) {

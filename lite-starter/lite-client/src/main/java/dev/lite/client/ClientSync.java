@@ -57,6 +57,9 @@ final class ClientSync implements LtSync {
     public LtBarrier barrier(String name, int parties) {
         LtSync.checkName(name);
         LtSync.checkParties(parties);
+        if (!session.isOpen()) {
+            throw session.lost();
+        }
         return new ClientBarrier(name, parties);
     }
 

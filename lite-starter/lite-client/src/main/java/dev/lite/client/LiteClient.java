@@ -110,10 +110,7 @@ public final class LiteClient implements Lite {
 
     /** The deadline in nanoseconds; one that is too long for the arithmetic is cut to about 146 years. */
     static long toNanos(Duration deadline) {
-        if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException(
-                    "the deadline is %s; it must be positive".formatted(Durations.text(deadline)));
-        }
+        Durations.requirePositive(deadline);
         // Half of the range, so that the sum with nanoTime can be compared.
         long longest = Long.MAX_VALUE / 2;
         return deadline.compareTo(Duration.ofNanos(longest)) < 0 ? deadline.toNanos() : longest;

@@ -1,5 +1,6 @@
 package dev.lite.boot;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -34,8 +35,15 @@ public record LiteClientProperties(
         @DefaultValue("false") boolean lazyAttach,
         @DefaultValue("0s") Duration startDeadline) {
 
+    private static final int SOCKET_BYTES_MAX = 106;
+
     /** Checks the values. */
     public LiteClientProperties {
+        checkSocket("lite.client.socket", socket);
+        alternativeSockets.forEach(path -> checkSocket("lite.client.alternative-sockets", path));
+        if (deadline.isNegative() || deadline.isZero()) {
+            throw new IllegalArgumentException("lite.client.deadline is %s; it must be positive".formatted(deadline));
+        }
         if (waitersMax < 1) {
             throw new IllegalArgumentException(
                     "lite.client.waiters-max is %d; it must be at least 1".formatted(waitersMax));
@@ -43,6 +51,14 @@ public record LiteClientProperties(
         if (startDeadline.isNegative()) {
             throw new IllegalArgumentException(
                     "lite.client.start-deadline is %s; it must be 0 (no wait) or more".formatted(startDeadline));
+        }
+    }
+
+    private static void checkSocket(String property, Path path) {
+        int bytes = path.toString().getBytes(StandardCharsets.UTF_8).length;
+        if (bytes < 1 || bytes > SOCKET_BYTES_MAX) {
+            throw new IllegalArgumentException("%s is \"%s\", which has %d bytes; it must have 1 to %d"
+                    .formatted(property, path, bytes, SOCKET_BYTES_MAX));
         }
     }
 

@@ -3,6 +3,7 @@ package dev.lite.boot;
 import dev.lite.api.LtRpc;
 import java.lang.reflect.Type;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -51,7 +52,12 @@ public final class LtRpcTemplate {
     /** {@link #call(String, String, Object, Class)} with a deadline of its own. */
     public <R> @Nullable R call(
             String node, String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return call(node, function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+        return call(
+                node,
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #call(String, String, Object, Class)} with a reply of a generic type. */
@@ -67,6 +73,8 @@ public final class LtRpcTemplate {
             @Nullable Object request,
             ParameterizedTypeReference<R> replyType,
             Duration callDeadline) {
+        Objects.requireNonNull(replyType, "replyType");
+        Objects.requireNonNull(callDeadline, "callDeadline");
         return decode(observer.call(rpc.bind(node, function), bodies.encode(request), callDeadline), replyType);
     }
 
@@ -79,7 +87,12 @@ public final class LtRpcTemplate {
     /** {@link #callAsync(String, String, Object, Class)} with a deadline of its own. */
     public <R> CompletableFuture<@Nullable R> callAsync(
             String node, String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return callAsync(node, function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+        return callAsync(
+                node,
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #callAsync(String, String, Object, Class)} with a reply of a generic type. */
@@ -95,6 +108,8 @@ public final class LtRpcTemplate {
             @Nullable Object request,
             ParameterizedTypeReference<R> replyType,
             Duration callDeadline) {
+        Objects.requireNonNull(replyType, "replyType");
+        Objects.requireNonNull(callDeadline, "callDeadline");
         return observer.callAsync(rpc.bind(node, function), bodies.encode(request), callDeadline)
                 .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
     }
@@ -107,7 +122,11 @@ public final class LtRpcTemplate {
     /** {@link #callAny(String, Object, Class)} with a deadline of its own. */
     public <R> @Nullable R callAny(
             String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return callAny(function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+        return callAny(
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #callAny(String, Object, Class)} with a reply of a generic type. */
@@ -118,6 +137,8 @@ public final class LtRpcTemplate {
     /** {@link #callAny(String, Object, ParameterizedTypeReference)} with a deadline of its own. */
     public <R> @Nullable R callAny(
             String function, @Nullable Object request, ParameterizedTypeReference<R> replyType, Duration callDeadline) {
+        Objects.requireNonNull(replyType, "replyType");
+        Objects.requireNonNull(callDeadline, "callDeadline");
         return decode(observer.call(rpc.bindAny(function), bodies.encode(request), callDeadline), replyType);
     }
 
@@ -130,7 +151,11 @@ public final class LtRpcTemplate {
     /** {@link #callAnyAsync(String, Object, Class)} with a deadline of its own. */
     public <R> CompletableFuture<@Nullable R> callAnyAsync(
             String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        return callAnyAsync(function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+        return callAnyAsync(
+                function,
+                request,
+                ParameterizedTypeReference.forType(Objects.requireNonNull(replyType, "replyType")),
+                callDeadline);
     }
 
     /** {@link #callAnyAsync(String, Object, Class)} with a reply of a generic type. */
@@ -142,6 +167,8 @@ public final class LtRpcTemplate {
     /** {@link #callAnyAsync(String, Object, ParameterizedTypeReference)} with a deadline of its own. */
     public <R> CompletableFuture<@Nullable R> callAnyAsync(
             String function, @Nullable Object request, ParameterizedTypeReference<R> replyType, Duration callDeadline) {
+        Objects.requireNonNull(replyType, "replyType");
+        Objects.requireNonNull(callDeadline, "callDeadline");
         return observer.callAsync(rpc.bindAny(function), bodies.encode(request), callDeadline)
                 .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
     }
@@ -153,7 +180,7 @@ public final class LtRpcTemplate {
 
     /** Whether requests and replies of this type can be converted. Without Jackson only bytes and text can. */
     public boolean supports(Type type) {
-        return bodies.supports(type);
+        return bodies.supports(Objects.requireNonNull(type, "type"));
     }
 
     @SuppressWarnings("unchecked")

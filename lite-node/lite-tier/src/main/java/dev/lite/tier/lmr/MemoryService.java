@@ -108,7 +108,7 @@ public final class MemoryService {
     private Mapping prepare(
             long id, MappingOwner owner, String principal, LmrSpec spec, int granted, Deadline deadline) {
         PrincipalBytes.Charge charge = new PrincipalBytes.Charge(principal, true);
-        ShareAllocation.Placed placed = allocation.place(id, spec.size(), charge, spec.placement(), deadline);
+        ShareAllocation.Placed placed = place(id, spec, charge, deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
@@ -129,6 +129,18 @@ public final class MemoryService {
             if (!kept) {
                 reclaimer.giveBackLater(lmr);
             }
+        }
+    }
+
+    private ShareAllocation.Placed place(long id, LmrSpec spec, PrincipalBytes.Charge charge, Deadline deadline) {
+        try {
+            return allocation.place(id, spec.size(), charge, spec.placement(), deadline);
+        } catch (LimitExceededException e) {
+            String message = String.valueOf(e.getMessage());
+            // A node knows only the share that it was asked for.
+            throw message.contains(Long.toString(spec.size()))
+                    ? e
+                    : new LimitExceededException("an LMR of %d bytes: %s".formatted(spec.size(), message), e);
         }
     }
 
@@ -263,6 +275,9 @@ public final class MemoryService {
     }
 
     private LmrRecord recordOfAnonymous(long id, String principal, int wanted, Deadline deadline) {
+        if (id < 0) {
+            throw new LmrNotFoundException("no LMR has the id %d; ids are not negative".formatted(id)); // asks no node
+        }
         if (records.isMine(id)) {
             return records.findFor(self, id, principal, wanted).lmr();
         }

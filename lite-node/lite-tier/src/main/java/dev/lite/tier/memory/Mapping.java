@@ -5,12 +5,15 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.memory.MappedLmr.Moving;
@@ -98,12 +101,22 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
-        read(offset, destination, 0, destination.byteSize(), 0);
+        try {
+            read(offset, destination, 0, destination.byteSize(), 0);
+        } catch (IllegalArgumentException | IllegalStateException | NullPointerException | WrongThreadException e) {
+            Segments.requireWritable("destination", destination); // only now: the copy checks it, too
+            throw e;
+        }
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
-        write(offset, source, 0, source.byteSize(), 0);
+        try {
+            write(offset, source, 0, source.byteSize(), 0);
+        } catch (IllegalArgumentException | IllegalStateException | NullPointerException | WrongThreadException e) {
+            Segments.requireReadable("source", source);
+            throw e;
+        }
     }
 
     @Override
@@ -467,11 +480,9 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void grant(String principal, Set<Permission> permissions, Duration deadline) {
-        if (principal.isBlank()) {
-            throw new IllegalArgumentException("%s: the principal's name is blank".formatted(this));
-        }
+        Set<Permission> granted = LmrHandle.checkGrant(principal, permissions);
         checkMaster();
-        handleOwner().grant(this, principal, permissions, Deadline.in(deadline));
+        handleOwner().grant(this, principal, granted, Deadline.in(deadline));
     }
 
     @Override
@@ -481,6 +492,7 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void moveTo(String node, Duration deadline) {
+        NodeInfo.checkName(node);
         checkMaster();
         handleOwner().moveTo(this, node, Deadline.in(deadline));
     }

@@ -1,7 +1,9 @@
 package dev.lite.tier.memory;
 
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
+import dev.lite.os.Segments;
 import dev.lite.session.async.AsyncOperations;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -72,10 +74,12 @@ final class SliceOperations {
 
     /** Checks all slices before the first transfer starts; copies the list, so that the caller cannot change it. */
     private static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
-        List<LmrSlice> copy = List.copyOf(slices);
+        List<LmrSlice> copy = LmrHandle.checkSlices(slices);
         for (LmrSlice slice : copy) {
-            if (needed == READ && slice.segment().isReadOnly()) {
-                throw new IllegalArgumentException("the destination of a read is a read-only segment");
+            if (needed == READ) {
+                Segments.requireWritable("segment of a slice", slice.segment());
+            } else {
+                Segments.requireReadable("segment of a slice", slice.segment());
             }
             mapping.checkNow(needed, slice.offset(), slice.segment().byteSize());
         }

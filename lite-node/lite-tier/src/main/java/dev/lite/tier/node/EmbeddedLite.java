@@ -11,12 +11,14 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.os.Segments;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -98,12 +100,12 @@ final class EmbeddedLite implements Lite {
     private final class Memory implements LtMemory {
         @Override
         public LmrHandle malloc(LmrSpec spec, Duration callDeadline) {
-            return session.malloc(spec, callDeadline);
+            return session.malloc(Objects.requireNonNull(spec, "spec"), callDeadline);
         }
 
         @Override
         public LmrHandle malloc(LmrSpec spec) {
-            return session.malloc(spec, deadline);
+            return session.malloc(Objects.requireNonNull(spec, "spec"), deadline);
         }
 
         @Override
@@ -138,10 +140,8 @@ final class EmbeddedLite implements Lite {
 
         @Override
         public LmrHandle register(LmrSpec spec, MemorySegment segment) {
-            if (spec.size() != segment.byteSize()) {
-                throw new IllegalArgumentException(
-                        "the segment has %d bytes, but the new LMR has %d".formatted(segment.byteSize(), spec.size()));
-            }
+            LtMemory.checkRegister(spec, segment);
+            Segments.requireReadable("segment", segment);
             TierHandle handle = session.prepare(spec, deadline);
             boolean written = false;
             try {
@@ -159,17 +159,31 @@ final class EmbeddedLite implements Lite {
         @Override
         public void memcpy(
                 LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-            session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, false, deadline);
+            session.copy(
+                    own("source", source),
+                    sourceOffset,
+                    own("destination", destination),
+                    destinationOffset,
+                    length,
+                    false,
+                    deadline);
         }
 
         @Override
         public void memmove(
                 LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-            session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, true, deadline);
+            session.copy(
+                    own("source", source),
+                    sourceOffset,
+                    own("destination", destination),
+                    destinationOffset,
+                    length,
+                    true,
+                    deadline);
         }
 
-        private static TierHandle own(LmrHandle handle) {
-            if (handle.unwrap() instanceof TierHandle own) {
+        private static TierHandle own(String parameter, LmrHandle handle) {
+            if (Objects.requireNonNull(handle, parameter).unwrap() instanceof TierHandle own) {
                 return own;
             }
             throw new IllegalArgumentException("%s belongs to another session".formatted(handle));

@@ -226,20 +226,14 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public Mapping map(String name, Set<Permission> permissions, Duration callDeadline) {
-        requireSome(permissions, "LMR \"%s\"".formatted(name));
+        LtMemory.checkMap(name, permissions);
         return map(() -> lmrs.memory().map(this, principal, name, permissions, Deadline.in(callDeadline)));
     }
 
     @Override
     public Mapping map(long id, Set<Permission> permissions, Duration callDeadline) {
-        requireSome(permissions, "the LMR with the id " + id);
+        LtMemory.checkMap(id, permissions);
         return map(() -> lmrs.memory().map(this, principal, id, permissions, Deadline.in(callDeadline)));
-    }
-
-    private static void requireSome(Set<Permission> permissions, String lmr) {
-        if (permissions.isEmpty()) {
-            throw new IllegalArgumentException("map of %s without a permission; at least one is needed".formatted(lmr));
-        }
     }
 
     private Mapping map(Supplier<Mapping> make) {
@@ -297,6 +291,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public void fence(Duration callDeadline) {
+        if (isClosed()) {
+            throw ended();
+        }
         async.fence(callDeadline);
     }
 

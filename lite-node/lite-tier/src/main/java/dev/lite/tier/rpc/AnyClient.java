@@ -8,10 +8,12 @@ import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -53,18 +55,22 @@ final class AnyClient implements RpcClient {
 
     @Override
     public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+        Segments.requireReadable("request", request);
+        Segments.requireWritable("reply", reply);
         return call((client, left) -> client.call(request, reply, left), deadline);
     }
 
     @Override
     public byte[] call(byte[] request, Duration deadline) {
+        Objects.requireNonNull(request, "request");
         return call((client, left) -> client.call(request, left), deadline);
     }
 
     @Override
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-        nodes.requireOpen();
+        Objects.requireNonNull(request, "request");
         long unused = FunctionClient.toNanos(deadline);
+        nodes.requireOpen();
         byte[] copy = request.clone();
         return CompletableFuture.supplyAsync(() -> call(copy, deadline), AsyncCalls::onThread);
     }

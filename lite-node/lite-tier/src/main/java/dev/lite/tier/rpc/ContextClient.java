@@ -1,10 +1,15 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
+import dev.lite.os.Segments;
+import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 
 /** A client whose requests carry a context: its bytes are sent before those of the request. Any thread. */
@@ -34,14 +39,21 @@ final class ContextClient implements PostedCall.Client {
     }
 
     private byte[] message(byte[] request) {
-        byte[] message = Arrays.copyOf(context, Math.addExact(context.length, request.length));
+        WireText.checkRequest(
+                "the request",
+                Objects.requireNonNull(request, "request").length,
+                context.length,
+                LtRpc.MESSAGE_BYTES_MAX);
+        byte[] message = Arrays.copyOf(context, context.length + request.length);
         System.arraycopy(request, 0, message, context.length, request.length);
         return message;
     }
 
     private MemorySegment message(MemorySegment request) {
-        int length = Math.toIntExact(request.byteSize());
-        byte[] message = Arrays.copyOf(context, Math.addExact(context.length, length));
+        Segments.requireReadable("request", request);
+        WireText.checkRequest("the request", request.byteSize(), context.length, LtRpc.MESSAGE_BYTES_MAX);
+        int length = (int) request.byteSize();
+        byte[] message = Arrays.copyOf(context, context.length + length);
         MemorySegment.copy(request, ValueLayout.JAVA_BYTE, 0, message, context.length, length);
         return MemorySegment.ofArray(message);
     }
@@ -63,6 +75,12 @@ final class ContextClient implements PostedCall.Client {
 
     @Override
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-        return client.callAsync(message(request), context.length, deadline);
+        byte[] message;
+        try {
+            message = message(request);
+        } catch (LimitExceededException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+        return client.callAsync(message, context.length, deadline);
     }
 }

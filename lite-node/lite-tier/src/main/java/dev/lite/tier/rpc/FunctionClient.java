@@ -2,10 +2,12 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -88,6 +90,7 @@ final class FunctionClient implements PostedCall.Client {
 
     @Override
     public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+        Segments.requireReadable("request", request);
         return call(request, 0, reply, deadline);
     }
 
@@ -109,12 +112,14 @@ final class FunctionClient implements PostedCall.Client {
 
     /** @param contextBytes how many of the request's first bytes are its context */
     byte[] call(byte[] request, int contextBytes, Duration deadline) {
+        Objects.requireNonNull(request, "request");
         session.requireOpen();
         return engine.caller().call(this, MemorySegment.ofArray(request), contextBytes, deadline);
     }
 
     /** @param contextBytes how many of the request's first bytes are its context */
     long call(MemorySegment request, int contextBytes, MemorySegment reply, Duration deadline) {
+        Segments.requireWritable("reply", reply);
         session.requireOpen();
         return engine.caller().call(this, request, contextBytes, reply, deadline);
     }
@@ -126,6 +131,7 @@ final class FunctionClient implements PostedCall.Client {
 
     /** @param contextBytes how many of the request's first bytes are its context */
     CompletableFuture<byte[]> callAsync(byte[] request, int contextBytes, Duration deadline) {
+        Objects.requireNonNull(request, "request");
         session.requireOpen();
         return engine.asyncCalls().call(this, request, contextBytes, deadline);
     }
@@ -137,10 +143,7 @@ final class FunctionClient implements PostedCall.Client {
 
     /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}. */
     static long toNanos(Duration deadline) {
-        if (deadline.isNegative()) {
-            throw new IllegalArgumentException(
-                    "the deadline is %s; it must not be negative".formatted(Durations.text(deadline)));
-        }
+        Durations.requireNotNegative(deadline);
         return deadline.compareTo(LONGEST) < 0 ? deadline.toNanos() : NS_MAX;
     }
 

@@ -2,12 +2,15 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.RpcCall;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -99,9 +102,13 @@ final class FunctionServer implements PostedReceive.Server {
 
     @Override
     public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
+        Objects.requireNonNull(call, "call");
+        Segments.requireReadable("reply", reply);
+        Durations.requireNotNegative(deadline);
         requireReceivable();
         if (!(call instanceof ReceivedCall received)) {
-            throw new IllegalArgumentException("this node did not receive the call: " + call);
+            throw new IllegalArgumentException(
+                    "the server of the %s did not receive this call".formatted(RpcNames.describe(served.name)));
         }
         PollRole role = engine.receiveRole();
         // With a call in the queue, this thread comes back soon: the replies until then go out together.

@@ -4,12 +4,14 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcStatus;
+import dev.lite.os.Segments;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A call that a server took from its queue. Its request is a copy, so the ring does not wait for the answer. */
@@ -119,6 +121,7 @@ public final class ReceivedCall implements RpcCall {
 
     @Override
     public void reply(MemorySegment reply) {
+        Segments.requireReadable("reply", reply);
         boolean held = replyAndTake(reply, null);
         assert !held;
     }
@@ -141,6 +144,7 @@ public final class ReceivedCall implements RpcCall {
 
     @Override
     public void fail(int handlerCode, String message) {
+        Objects.requireNonNull(message, "message");
         fail(RpcStatus.HANDLER_FAILED, handlerCode, message);
     }
 

@@ -324,8 +324,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     NodeUnreachableException unreachable(int node) {
-        return new NodeUnreachableException(
-                "node %s is not connected to node %s: %s".formatted(selfName, links.nameOf(node), links.trouble(node)));
+        String trouble = links.trouble(node);
+        return new NodeUnreachableException("node %s is not connected to node %s: %s"
+                .formatted(selfName, links.nameOf(node), trouble == null ? "no connection was made yet" : trouble));
     }
 
     /** The connection to a node, or null. */

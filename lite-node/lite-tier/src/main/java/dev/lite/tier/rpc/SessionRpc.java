@@ -1,11 +1,14 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.Segments;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.handling.HandlerExecution;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.peer.PollRole;
@@ -13,6 +16,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -58,6 +62,7 @@ public final class SessionRpc implements TierRpc {
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
         LtRpc.checkConcurrency(function, concurrency);
+        Objects.requireNonNull(handler, "handler");
         FunctionServer server = serve(LtRpc.checkName(function), true);
         HandlerExecution execution = new HandlerExecution(function, handler, log::warn);
         for (int i = 0; i < concurrency; i++) {
@@ -68,6 +73,7 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
+        NodeInfo.checkName(node);
         return new FunctionClient(engine, this, node, LtRpc.checkName(function), principal);
     }
 
@@ -86,6 +92,9 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
+        NodeInfo.checkName(node);
+        Segments.requireReadable("message", message);
+        Durations.requireNotNegative(deadline);
         FunctionClient client =
                 new FunctionClient(engine, this, node, RpcNames.ofPort(LtRpc.checkName(port)), principal);
         requireOpen();

@@ -87,12 +87,12 @@ public final class SessionSync implements TierSync {
 
     @Override
     public LtLock lock(String name, Duration deadline) {
+        LtSync.checkName(name);
         requireOpen();
         SessionLock known = locks.get(name);
         if (known != null) {
             return known;
         }
-        LtSync.checkName(name);
         requireRoom(locks.size());
         SessionLock made = new SessionLock(service, this, service.lock(name, Deadline.in(deadline)));
         SessionLock first = locks.putIfAbsent(name, made);
@@ -114,9 +114,9 @@ public final class SessionSync implements TierSync {
 
     @Override
     public LtBarrier barrier(String name, int parties, Duration deadline) {
-        requireOpen();
         LtSync.checkName(name);
         LtSync.checkParties(parties);
+        requireOpen();
         NodeBarrier known = barriers.get(name);
         return new SessionBarrier(this, known == null ? use(name, deadline) : known, parties);
     }
@@ -187,10 +187,7 @@ public final class SessionSync implements TierSync {
     }
 
     static Duration positive(Duration deadline) {
-        if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException(
-                    "the deadline is %s; it must be positive".formatted(Durations.text(deadline)));
-        }
+        Durations.requirePositive(deadline);
         return deadline;
     }
 }

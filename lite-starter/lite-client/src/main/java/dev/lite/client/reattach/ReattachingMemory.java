@@ -10,6 +10,7 @@ import dev.lite.client.reattach.PerSession.Bound;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 
@@ -123,6 +124,8 @@ final class ReattachingMemory implements LtMemory {
 
     /** Not repeated after a loss: a second memmove of overlapping ranges has another result. */
     private void copy(LmrHandle source, LmrHandle destination, Copy copy) {
+        Objects.requireNonNull(source, "source");
+        Objects.requireNonNull(destination, "destination");
         Deadline deadline = keeper.deadline();
         Lite session = keeper.open(deadline);
         copy.run(session.memory(), current(source, deadline), current(destination, deadline));

@@ -3,6 +3,7 @@ package dev.lite.client.reattach;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
@@ -15,6 +16,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -46,6 +48,9 @@ final class ReattachingRpc implements LtRpc {
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
+        LtRpc.checkName(function); // a lazy session reports it here, too
+        LtRpc.checkConcurrency(function, concurrency);
+        Objects.requireNonNull(handler, "handler");
         ReattachingServer server = new ReattachingServer(function, concurrency, handler);
         if (keeper.last() != null) {
             server.register(keeper.open());
@@ -57,6 +62,7 @@ final class ReattachingRpc implements LtRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
+        NodeInfo.checkName(node);
         LtRpc.checkName(function);
         PerSession<RpcClient> client =
                 new PerSession<>(keeper, session -> session.rpc().bind(node, function));

@@ -20,8 +20,13 @@ public final class Deadline {
         this.endNs = System.nanoTime() + durationNs;
     }
 
-    /** Now plus {@code duration}, which is not negative. */
+    /**
+     * Now plus {@code duration}.
+     *
+     * @throws IllegalArgumentException when it is negative
+     */
     public static Deadline in(Duration duration) {
+        Durations.requireNotNegative(duration);
         long ns = duration.compareTo(Duration.ofNanos(NS_MAX)) > 0 ? NS_MAX : duration.toNanos();
         return new Deadline(duration, ns);
     }

@@ -3,6 +3,7 @@ package dev.lite.os.waiting;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.time.Duration;
+import java.util.Objects;
 
 /** Durations in messages. Any thread. */
 public final class Durations {
@@ -26,6 +27,28 @@ public final class Durations {
             return in(ns, NS_PER_MS, "ms");
         }
         return in(ns, NS_PER_US, "µs");
+    }
+
+    /**
+     * Checks a deadline that an application gave.
+     *
+     * @throws IllegalArgumentException when it is negative
+     */
+    public static void requireNotNegative(Duration deadline) {
+        if (Objects.requireNonNull(deadline, "deadline").isNegative()) {
+            throw new IllegalArgumentException("the deadline is %s; it must not be negative".formatted(text(deadline)));
+        }
+    }
+
+    /**
+     * Checks a deadline that an application gave.
+     *
+     * @throws IllegalArgumentException when it is negative or zero
+     */
+    public static void requirePositive(Duration deadline) {
+        if (Objects.requireNonNull(deadline, "deadline").isNegative() || deadline.isZero()) {
+            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(text(deadline)));
+        }
     }
 
     /** {@link #text} of so many nanoseconds. */

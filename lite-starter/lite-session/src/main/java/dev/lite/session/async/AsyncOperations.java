@@ -1,6 +1,7 @@
 package dev.lite.session.async;
 
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import java.time.Duration;
 import java.util.Set;
@@ -146,11 +147,11 @@ public final class AsyncOperations {
 
     /** Waits for the operations that were started before this call; see {@link dev.lite.api.LtMemory#fence}. */
     public void fence(Duration deadline) {
+        Deadline until = Deadline.in(deadline);
         Operation[] before = underWay.toArray(new Operation[0]);
-        long endNs = System.nanoTime() + deadline.toNanos();
         try {
             for (Operation opened : before) {
-                if (!opened.ended.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                if (!opened.ended.await(until.remainingNs(), TimeUnit.NANOSECONDS)) {
                     throw new LiteTimeoutException("fence: some of %d asynchronous operations had not ended within %s"
                             .formatted(before.length, Durations.text(deadline)));
                 }

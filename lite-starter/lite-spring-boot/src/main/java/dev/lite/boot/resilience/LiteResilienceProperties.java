@@ -36,7 +36,20 @@ public record LiteResilienceProperties(
             @DefaultValue("20") int slidingWindowSize,
             @DefaultValue("5") int minimumNumberOfCalls,
             @DefaultValue("5s") Duration waitDurationInOpenState,
-            @DefaultValue("3") int permittedCallsInHalfOpenState) {}
+            @DefaultValue("3") int permittedCallsInHalfOpenState) {
+        /** Checks the values. */
+        public CircuitBreaker {
+            if (!(failureRateThreshold > 0 && failureRateThreshold <= PERCENT_MAX)) {
+                throw new IllegalArgumentException(
+                        "lite.client.resilience.circuit-breaker.failure-rate-threshold is %s; it must be more than 0 and at most 100"
+                                .formatted(failureRateThreshold));
+            }
+            requirePositive("circuit-breaker.sliding-window-size", slidingWindowSize);
+            requirePositive("circuit-breaker.minimum-number-of-calls", minimumNumberOfCalls);
+            requireLeast("circuit-breaker.wait-duration-in-open-state", waitDurationInOpenState, MILLISECOND);
+            requirePositive("circuit-breaker.permitted-calls-in-half-open-state", permittedCallsInHalfOpenState);
+        }
+    }
 
     /**
      * The retry named "lite".
@@ -48,7 +61,13 @@ public record LiteResilienceProperties(
     public record Retry(
             @DefaultValue("true") boolean enabled,
             @DefaultValue("3") int maxAttempts,
-            @DefaultValue("100ms") Duration waitDuration) {}
+            @DefaultValue("100ms") Duration waitDuration) {
+        /** Checks the values. */
+        public Retry {
+            requirePositive("retry.max-attempts", maxAttempts);
+            requireLeast("retry.wait-duration", waitDuration, MILLISECOND);
+        }
+    }
 
     /**
      * Bulkheads, named "lite-" and the function's name.
@@ -58,7 +77,12 @@ public record LiteResilienceProperties(
      */
     public record Bulkhead(
             @DefaultValue("false") boolean enabled,
-            @DefaultValue("64") int maxConcurrentCalls) {}
+            @DefaultValue("64") int maxConcurrentCalls) {
+        /** Checks the values. */
+        public Bulkhead {
+            requirePositive("bulkhead.max-concurrent-calls", maxConcurrentCalls);
+        }
+    }
 
     /**
      * The rate limiter named "lite".
@@ -72,5 +96,31 @@ public record LiteResilienceProperties(
             @DefaultValue("false") boolean enabled,
             @DefaultValue("10000") int limitForPeriod,
             @DefaultValue("1s") Duration limitRefreshPeriod,
-            @DefaultValue("0s") Duration timeoutDuration) {}
+            @DefaultValue("0s") Duration timeoutDuration) {
+        /** Checks the values. */
+        public RateLimiter {
+            requirePositive("rate-limiter.limit-for-period", limitForPeriod);
+            requireLeast("rate-limiter.limit-refresh-period", limitRefreshPeriod, MILLISECOND);
+            requireLeast("rate-limiter.timeout-duration", timeoutDuration, Duration.ZERO);
+        }
+    }
+
+    private static final float PERCENT_MAX = 100;
+    private static final Duration MILLISECOND = Duration.ofMillis(1);
+    /** About 292 years: longer durations do not fit into nanoseconds. */
+    private static final Duration LONGEST = Duration.ofNanos(Long.MAX_VALUE);
+
+    private static void requirePositive(String property, int value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(
+                    "lite.client.resilience.%s is %d; it must be at least 1".formatted(property, value));
+        }
+    }
+
+    private static void requireLeast(String property, Duration value, Duration least) {
+        if (value.compareTo(least) < 0 || value.compareTo(LONGEST) > 0) {
+            throw new IllegalArgumentException(
+                    "lite.client.resilience.%s is %s; it must be %s to %s".formatted(property, value, least, LONGEST));
+        }
+    }
 }

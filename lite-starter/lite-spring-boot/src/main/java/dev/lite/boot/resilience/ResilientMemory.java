@@ -6,6 +6,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Supplier;
 
@@ -76,18 +77,18 @@ final class ResilientMemory implements LtMemory {
     @Override
     public void memcpy(
             LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        memory.memcpy(own(source), sourceOffset, own(destination), destinationOffset, length);
+        memory.memcpy(own("source", source), sourceOffset, own("destination", destination), destinationOffset, length);
     }
 
     @Override
     public void memmove(
             LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        memory.memmove(own(source), sourceOffset, own(destination), destinationOffset, length);
+        memory.memmove(own("source", source), sourceOffset, own("destination", destination), destinationOffset, length);
     }
 
     /** The session's own handle below all wrappers. */
-    private static LmrHandle own(LmrHandle handle) {
-        LmrHandle outer = handle;
+    private static LmrHandle own(String parameter, LmrHandle handle) {
+        LmrHandle outer = Objects.requireNonNull(handle, parameter);
         LmrHandle inner = handle.unwrap();
         while (inner != outer) {
             outer = inner;

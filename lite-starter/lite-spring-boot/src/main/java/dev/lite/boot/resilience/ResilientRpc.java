@@ -1,6 +1,7 @@
 package dev.lite.boot.resilience;
 
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
@@ -9,6 +10,7 @@ import io.github.resilience4j.bulkhead.Bulkhead;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
@@ -32,6 +34,8 @@ final class ResilientRpc implements LtRpc {
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
+        LtRpc.checkName(function); // before it makes a bulkhead
+        Objects.requireNonNull(handler, "handler");
         Bulkhead bulkhead = resilience.bulkhead(function);
         return rpc.register(
                 function, concurrency, bulkhead == null ? handler : new GuardedHandler(function, handler, bulkhead));
@@ -39,6 +43,7 @@ final class ResilientRpc implements LtRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
+        NodeInfo.checkName(node); // before it makes a circuit breaker
         return new Client(rpc.bind(node, function), resilience.circuitBreaker(node));
     }
 
@@ -50,6 +55,7 @@ final class ResilientRpc implements LtRpc {
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
+        NodeInfo.checkName(node);
         boolean unused = permitted(resilience.circuitBreaker(node), () -> {
             rpc.send(node, port, message, deadline);
             return true;
