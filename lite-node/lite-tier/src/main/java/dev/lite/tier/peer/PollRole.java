@@ -332,6 +332,11 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
+    /** How many pauses one poll costs; see {@link Fabric#pollCost}. */
+    public int pollCost() {
+        return pollCost;
+    }
+
     private void stopLooking(boolean taken) {
         if (looking.decrementAndGet() == 0 && !taken && state.get() == LOOKED_AFTER && takeFree()) {
             release(); // nobody else looks after the role

@@ -166,6 +166,9 @@ final class SessionWorker {
         /** Turns in which commands stayed deferred; confined to the thread. */
         private int turnsWithoutRoom;
 
+        /** Whether its last wait ended with work; confined to the thread. */
+        private boolean foundWork;
+
         /** The poll role while this thread holds it; confined to the thread. */
         private @Nullable PollRole role;
 
@@ -398,7 +401,13 @@ final class SessionWorker {
     }
 
     private int spinForWork(Server server) {
-        int left = wait.begin(1);
+        PollRole held = server.role;
+        int left = wait.begin(held == null ? 1 : held.pollCost());
+        if (held != null && server.foundWork) {
+            // Others work on what this thread has just completed or sent, and may need this processor.
+            left = StagedWait.yieldsOnly(left);
+        }
+        server.foundWork = false;
         while (left != 0 && !stopping) {
             if (rpc.isRunning() || (transfers.isRunning() && !transfers.areMany())) {
                 server.takeRole();
@@ -407,6 +416,7 @@ final class SessionWorker {
             int done = turn(server);
             if (done > 0) {
                 wait.hit(left);
+                server.foundWork = true;
                 return done;
             }
         }
