@@ -1,12 +1,15 @@
 package dev.lite.tier.lmr;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import java.time.Duration;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -22,33 +25,59 @@ public final class LmrPlaces {
         this.links = links;
     }
 
-    /** See {@link Layout#places}. */
+    /**
+     * See {@link Layout#places}. The part on a node that is away has no address here: its operations go through the fabric, and
+     * wait for the node as long as each may.
+     */
     long[] of(LmrRecord lmr, Deadline deadline) {
         return Layout.places(lmr, node -> mappedBase(node, deadline));
     }
 
     private long mappedBase(int node, Deadline deadline) {
-        return node == self
-                ? arena.address()
-                : links.awaitOwner(node, deadline).endpoint().mappedAddress();
+        if (node == self) {
+            return arena.address();
+        }
+        Peer owner = owner(node, deadline);
+        return owner == null ? 0 : owner.endpoint().mappedAddress();
     }
 
     /**
-     * Checks that every node with a part of an LMR still has the arena of that part.
+     * Checks that every node with a part of an LMR still has the arena of that part. A node that is away is not checked: each
+     * operation checks it when the node is back.
      *
      * @throws LmrUnavailableException if a node has another arena now
      */
     void requireArenas(LmrRecord lmr, @Nullable String name, Deadline deadline) {
         for (Share share : lmr.shares()) {
-            UUID there = share.node() == self
-                    ? arena.id()
-                    : links.awaitOwner(share.node(), deadline).hello().arenaId();
-            if (!there.equals(share.arena())) {
+            UUID there = share.node() == self ? arena.id() : arenaOf(owner(share.node(), deadline));
+            if (there != null && !there.equals(share.arena())) {
                 throw new LmrUnavailableException("%s: node %s restarted with a new arena; its old data is lost"
                         .formatted(
                                 name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
                                 nodeName(share.node())));
             }
+        }
+    }
+
+    private static @Nullable UUID arenaOf(@Nullable Peer owner) {
+        return owner == null ? null : owner.hello().arenaId();
+    }
+
+    /**
+     * The node's connection. Waits for a node that is expected back, but no longer than half of the time, so that an LMR can be
+     * mapped while one of its nodes is away.
+     *
+     * @return null if the node is away
+     */
+    private @Nullable Peer owner(int node, Deadline deadline) {
+        Peer connected = links.peer(node);
+        if (connected != null || links.isAway(node)) {
+            return connected;
+        }
+        try {
+            return links.awaitOwner(node, Deadline.in(Duration.ofNanos(deadline.remainingNs() / 2)));
+        } catch (LmrUnavailableException | LiteTimeoutException away) {
+            return null;
         }
     }
 

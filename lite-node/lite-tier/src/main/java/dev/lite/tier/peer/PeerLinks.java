@@ -51,6 +51,8 @@ public final class PeerLinks implements AutoCloseable {
     /** The minimum time between two connections that this node makes to one registration of a peer. */
     private static final long RETRY_NS = 500_000_000;
 
+    private static final long AWAY_NS = 10_000_000_000L;
+
     private final Hello self;
     private final String host;
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
@@ -382,6 +384,11 @@ public final class PeerLinks implements AutoCloseable {
     /** Sets how long operations wait for a node that left the cluster; the default is 30 s. */
     public void setReturnGrace(Duration grace) {
         absences.setGrace(grace);
+    }
+
+    /** Whether a node has been out of the cluster for longer than a restart takes. */
+    public boolean isAway(int node) {
+        return !isLive(node) && absences.awayNs(node) > AWAY_NS;
     }
 
     /** Whether the directory's last report lists a node. */

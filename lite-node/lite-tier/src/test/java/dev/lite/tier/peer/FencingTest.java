@@ -305,7 +305,6 @@ class FencingTest {
         assertUnavailable(() -> spread.fetchAdd(there, 1));
         assertUnavailable(() -> spread.testSet(there, 0, 1));
         assertUnavailable(() -> spread.memset(0, 8 << 20, (byte) 0));
-        assertUnavailable(() -> lite.memory().map("spread", Permission.READ));
         assertUnavailable(() -> lock.acquire(Waits.seconds(1)));
         assertThat(spread.fetchAdd(here, 1)).isZero();
 
@@ -315,6 +314,42 @@ class FencingTest {
         assertThat(spread.fetchAdd(there, 1)).isEqualTo(41);
         lock.acquire(Waits.seconds(5)).close();
         spread.free();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp", "shm"})
+    void anLmrCanBeMappedWhileANodeOfItIsAway(String fabric) {
+        TestCluster cluster = cluster(fabric.equals("tcp") ? new TcpFabricProvider() : new ShmFabricProvider());
+        LiteNode shortDeadline = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
+        cluster.awaitConnections();
+        LmrHandle created = cluster.attach(0)
+                .memory()
+                .malloc(LmrSpec.of(8 << 20)
+                        .withName("spread")
+                        .withPlacement(Placement.on(List.of("n0", "n2")))
+                        .withDefaultPermissions(ALL));
+        created.fetchAdd(0, 41);
+        long there = created.extents().stream()
+                .filter(extent -> extent.node().equals("n2"))
+                .findFirst()
+                .orElseThrow()
+                .offset();
+        long here = there == 0 ? 4 << 20 : 0;
+        cluster.stop("n2");
+        Waits.until("the others know that it is gone", () -> !isConnected(cluster, 3, "n2"));
+
+        LmrHandle mapped = shortDeadline.attach("app").memory().map("spread", Permission.READ, Permission.ATOMIC);
+
+        mapped.read(here, new byte[8]);
+        assertUnavailable(() -> mapped.read(there, new byte[8]));
+        assertUnavailable(() -> mapped.fetchAdd(there, 1));
+
+        cluster.start("n2");
+
+        cluster.awaitConnections();
+        assertThat(mapped.fetchAdd(0, 1)).isEqualTo(41);
+        assertThat(mapped.fetchAdd(there, 1)).isEqualTo(there == 0 ? 42 : 0);
+        mapped.read(there, new byte[8]);
     }
 
     @Test
