@@ -31,7 +31,7 @@ final class NameCheck implements BeanFactoryPostProcessor, PriorityOrdered {
                 (isEnvironment ? variables : properties).addAll(List.of(listed.getPropertyNames()));
             }
         }
-        PropertyNames.of(getClass().getClassLoader())
+        PropertyNames.ofProcess(getClass().getClassLoader())
                 .problem(properties, variables)
                 .ifPresent(problem -> {
                     throw new StartException(problem, "Correct the name, or remove it.", null);

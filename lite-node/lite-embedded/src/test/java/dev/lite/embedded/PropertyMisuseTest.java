@@ -1,5 +1,6 @@
 package dev.lite.embedded;
 
+import dev.lite.boot.LitePropertiesAutoConfiguration;
 import dev.lite.testing.Misuses;
 import java.io.IOException;
 import java.net.URL;
@@ -32,7 +33,11 @@ class PropertyMisuseTest {
     private final Misuses misuses = new Misuses("the properties lite.embedded");
 
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({ConfigurationPropertiesAutoConfiguration.class, LiteEmbeddedAutoConfiguration.class})
+    @ImportAutoConfiguration({
+        ConfigurationPropertiesAutoConfiguration.class,
+        LiteEmbeddedAutoConfiguration.class,
+        LitePropertiesAutoConfiguration.class
+    })
     static class Application {}
 
     @Test
@@ -100,7 +105,7 @@ class PropertyMisuseTest {
         try {
             new SpringApplicationBuilder(Application.class)
                     .web(WebApplicationType.NONE)
-                    .run("--spring.main.banner-mode=off", "--%s=%s".formatted(name, value))
+                    .run("--spring.main.banner-mode=off", "--logging.level.root=off", "--%s=%s".formatted(name, value))
                     .close();
             problem = "it was accepted";
         } catch (RuntimeException e) {

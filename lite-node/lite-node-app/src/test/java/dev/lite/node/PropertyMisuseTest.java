@@ -47,7 +47,8 @@ class PropertyMisuseTest {
                     .readTree(metadata.openStream().readAllBytes())
                     .path("properties")) {
                 String name = property.path("name").asString();
-                if (name.startsWith("lite.")) {
+                // The manager is on the class path of the tests, too.
+                if (name.startsWith("lite.") && !name.startsWith("lite.manager.")) {
                     types.put(name, property.path("type").asString());
                 }
             }
@@ -126,7 +127,7 @@ class PropertyMisuseTest {
         try {
             new SpringApplicationBuilder(Application.class)
                     .web(WebApplicationType.NONE)
-                    .run("--spring.main.banner-mode=off", "--%s=%s".formatted(name, value))
+                    .run("--spring.main.banner-mode=off", "--logging.level.root=off", "--%s=%s".formatted(name, value))
                     .close();
             problem = "it was accepted";
         } catch (RuntimeException e) {

@@ -8,7 +8,7 @@ import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Collections;
+import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -56,15 +56,29 @@ public final class PropertyNames {
     private PropertyNames() {}
 
     /**
-     * Reads the metadata.
+     * Reads all metadata of an application, which may have names of its own.
      *
      * @throws UncheckedIOException if it cannot be read
      */
     public static PropertyNames of(ClassLoader loader) {
+        return read(loader, false);
+    }
+
+    /**
+     * Reads the metadata of a LITE process, which is the first on its class path that has names; the libraries' take long to read.
+     *
+     * @throws UncheckedIOException if it cannot be read
+     */
+    public static PropertyNames ofProcess(ClassLoader loader) {
+        return read(loader, true);
+    }
+
+    private static PropertyNames read(ClassLoader loader, boolean isFirstEnough) {
         PropertyNames names = new PropertyNames();
         try {
-            for (URL url : Collections.list(loader.getResources(METADATA))) {
-                URLConnection connection = url.openConnection();
+            Enumeration<URL> urls = loader.getResources(METADATA);
+            while (urls.hasMoreElements() && !(isFirstEnough && !names.known.isEmpty())) {
+                URLConnection connection = urls.nextElement().openConnection();
                 connection.setUseCaches(false);
                 try (InputStream in = connection.getInputStream()) {
                     names.add(new String(in.readAllBytes(), StandardCharsets.UTF_8));
