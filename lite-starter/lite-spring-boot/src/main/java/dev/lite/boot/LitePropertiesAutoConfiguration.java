@@ -5,8 +5,8 @@ import dev.lite.api.internal.PropertyNames;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -24,7 +24,7 @@ import org.springframework.core.env.StandardEnvironment;
 @AutoConfiguration
 @ConditionalOnClass(Lite.class)
 public final class LitePropertiesAutoConfiguration {
-    private static final Logger log = LoggerFactory.getLogger(LitePropertiesAutoConfiguration.class);
+    private static final Log log = LogFactory.getLog(LitePropertiesAutoConfiguration.class);
 
     @Bean
     static BeanFactoryPostProcessor litePropertiesCheck(ConfigurableEnvironment environment) {
