@@ -1,6 +1,7 @@
 package dev.lite.manager;
 
 import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.process.PropertyChecks;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,10 @@ record ClusterProperties(
         @DefaultValue Auth auth) {
 
     private static final String AUTH = "lite.cluster.auth";
+
+    ClusterProperties {
+        PropertyChecks.cluster(name, zookeeper, sessionTimeout, connectionTimeout, auth.user());
+    }
 
     /**
      * A user of ZooKeeper's scheme "digest".

@@ -3,10 +3,12 @@ package dev.lite.manager;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Import;
 
 /** The manager process. Exit status 1 when it cannot start; the end of the log says why. */
 @SpringBootApplication
 @EnableConfigurationProperties({ClusterProperties.class, ManagerProperties.class, ProcessProperties.class})
+@Import(NameCheck.class)
 public class LiteManagerApplication {
 
     /** Starts the manager. */

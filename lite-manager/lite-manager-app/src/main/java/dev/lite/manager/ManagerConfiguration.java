@@ -12,6 +12,8 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
@@ -21,7 +23,9 @@ class ManagerConfiguration {
 
     @Bean
     @ConditionalOnBooleanProperty("lite.manager.zookeeper.embedded")
-    EmbeddedZooKeeper embeddedZooKeeper(ManagerProperties manager, ClusterProperties cluster) {
+    EmbeddedZooKeeper embeddedZooKeeper(
+            ManagerProperties manager, ClusterProperties cluster, ApplicationContext context) {
+        checkAll(context);
         ManagerProperties.ZooKeeper properties = manager.zookeeper();
         Path dataDirectory = properties.dataDirectory();
         if (dataDirectory == null) {
@@ -43,7 +47,11 @@ class ManagerConfiguration {
 
     @Bean
     CuratorDirectory clusterDirectory(
-            ClusterProperties cluster, ManagerProperties manager, ObjectProvider<EmbeddedZooKeeper> embedded) {
+            ClusterProperties cluster,
+            ManagerProperties manager,
+            ObjectProvider<EmbeddedZooKeeper> embedded,
+            ApplicationContext context) {
+        checkAll(context);
         CuratorDirectory directory =
                 CuratorDirectory.open(cluster.toConfig(connectString(cluster.zookeeper(), embedded.getIfAvailable())));
         try {
@@ -53,6 +61,11 @@ class ManagerConfiguration {
             throw e;
         }
         return directory;
+    }
+
+    /** Binds all properties: a wrong value of any ends the start before the manager opens anything. */
+    private static void checkAll(ApplicationContext context) {
+        Object unusedProperties = context.getBeansWithAnnotation(ConfigurationProperties.class);
     }
 
     private static String connectString(@Nullable String configured, @Nullable EmbeddedZooKeeper embedded) {

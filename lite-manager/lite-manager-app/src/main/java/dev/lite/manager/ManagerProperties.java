@@ -1,5 +1,6 @@
 package dev.lite.manager;
 
+import dev.lite.cluster.process.PropertyChecks;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +19,11 @@ record ManagerProperties(
         @Nullable String name,
         @DefaultValue("15s") Duration startDeadline,
         @DefaultValue ZooKeeper zookeeper) {
+    private static final int PORT_MAX = 65_535;
+
+    ManagerProperties {
+        PropertyChecks.deadline("lite.manager.start-deadline", startDeadline);
+    }
 
     /**
      * The embedded ZooKeeper.
@@ -33,5 +39,15 @@ record ManagerProperties(
             @DefaultValue("127.0.0.1") String address,
             @DefaultValue("2181") int port,
             @Nullable Path dataDirectory,
-            @DefaultValue("15s") Duration startTimeout) {}
+            @DefaultValue("15s") Duration startTimeout) {
+        ZooKeeper {
+            PropertyChecks.range("lite.manager.zookeeper.port", port, 0, PORT_MAX);
+            PropertyChecks.deadline("lite.manager.zookeeper.start-timeout", startTimeout);
+            if (address.isBlank()) {
+                throw new IllegalArgumentException(
+                        "lite.manager.zookeeper.address is \"%s\"; it must be an address of this host"
+                                .formatted(address));
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 package dev.lite.manager;
 
+import dev.lite.cluster.process.PropertyChecks;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -12,4 +13,10 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
  * @param exitWithPid Id of a process; when that process ends, this one stops too.
  */
 @ConfigurationProperties("lite")
-record ProcessProperties(@Nullable Path readyFile, @Nullable Long exitWithPid) {}
+record ProcessProperties(@Nullable Path readyFile, @Nullable Long exitWithPid) {
+    ProcessProperties {
+        if (exitWithPid != null) {
+            PropertyChecks.range("lite.exit-with-pid", exitWithPid, 1, Integer.MAX_VALUE);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 package dev.lite.embedded;
 
 import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.peer.FabricSelection;
 import java.nio.charset.StandardCharsets;
@@ -62,9 +63,8 @@ record LiteEmbeddedProperties(
             throw new IllegalArgumentException("lite.embedded.arena-size is %s; it must be at least %dB"
                     .formatted(arenaSize, ArenaConfig.BYTES_MIN));
         }
-        if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException("lite.embedded.deadline is %s; it must be positive".formatted(deadline));
-        }
+        PropertyChecks.deadline("lite.embedded.deadline", deadline);
+        PropertyChecks.user("lite.embedded.auth.user", auth.user());
         if (!fabric.equals(FabricSelection.AUTO) && !FABRICS.contains(fabric)) {
             throw new IllegalArgumentException(
                     "lite.embedded.fabric is \"%s\"; it must be auto, shm, rdma or tcp".formatted(fabric));

@@ -1,6 +1,7 @@
 package dev.lite.node;
 
 import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.cluster.process.StartException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,6 +28,10 @@ record ClusterProperties(
         @DefaultValue Auth auth) {
 
     private static final String AUTH = "lite.cluster.auth";
+
+    ClusterProperties {
+        PropertyChecks.cluster(name, zookeeper, sessionTimeout, connectionTimeout, auth.user());
+    }
 
     /**
      * A user of ZooKeeper's scheme "digest".

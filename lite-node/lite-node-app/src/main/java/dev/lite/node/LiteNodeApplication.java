@@ -10,6 +10,7 @@ import org.springframework.context.annotation.Import;
 @NodeAutoConfiguration
 @EnableConfigurationProperties({ClusterProperties.class, NodeProperties.class, ProcessProperties.class})
 @Import({
+    NameCheck.class,
     NodeConfiguration.class,
     ManagementAccess.class,
     NodeEndpoint.class,

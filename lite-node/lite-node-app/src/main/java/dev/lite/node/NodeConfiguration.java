@@ -25,8 +25,10 @@ import javax.net.ssl.SSLContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.ssl.NoSuchSslBundleException;
 import org.springframework.boot.ssl.SslBundles;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
@@ -37,7 +39,11 @@ class NodeConfiguration {
     private static final Logger log = LoggerFactory.getLogger(NodeConfiguration.class);
 
     @Bean
-    CuratorDirectory clusterDirectory(ClusterProperties cluster) {
+    CuratorDirectory clusterDirectory(
+            ClusterProperties cluster, NodeProperties node, FabricSelection fabrics, ApplicationContext context) {
+        // A wrong value of any property ends the start before the node opens anything.
+        Object unusedProperties = context.getBeansWithAnnotation(ConfigurationProperties.class);
+        NodeChecks.check(node, cluster, fabrics.names());
         return CuratorDirectory.open(cluster.toConfig());
     }
 
@@ -61,6 +67,7 @@ class NodeConfiguration {
     @Bean
     FabricSelection fabricSelection(NodeProperties node, Environment environment) {
         Map<String, FabricProvider> known = drivers();
+        NodeChecks.fabrics(environment, node.fabrics());
         FabricSelection chosen = FabricSelection.of(
                 environment.getProperty("lite.fabric"),
                 environment.getProperty("lite.fabric.require"),

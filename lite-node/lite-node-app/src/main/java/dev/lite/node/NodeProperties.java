@@ -53,7 +53,7 @@ import org.springframework.util.unit.DataSize;
  * @param session Memory that the node shares with each application.
  * @param management Access to the actuator endpoints.
  */
-@ConfigurationProperties("lite.node")
+@ConfigurationProperties(prefix = "lite.node", ignoreUnknownFields = false)
 record NodeProperties(
         @Nullable String name,
         @DefaultValue Arena arena,

@@ -323,7 +323,7 @@ class LiteNodeProcessTest {
             assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
             assertThat(node.log())
                     .contains("APPLICATION FAILED TO START")
-                    .contains("unknown fabric \"carrier-pigeon\"; the known fabrics are [rdma, shm, tcp]")
+                    .contains("lite.node.fabrics is \"carrier-pigeon\"; it must list one or more of shm, rdma and tcp")
                     .contains("lite.node.fabrics")
                     .doesNotContain("\tat ");
         }

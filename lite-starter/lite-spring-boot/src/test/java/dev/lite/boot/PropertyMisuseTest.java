@@ -33,6 +33,7 @@ class PropertyMisuseTest {
     @ImportAutoConfiguration({
         ConfigurationPropertiesAutoConfiguration.class,
         LiteClientAutoConfiguration.class,
+        LitePropertiesAutoConfiguration.class,
         LiteResilienceAutoConfiguration.class
     })
     static class Application {}
@@ -46,8 +47,7 @@ class PropertyMisuseTest {
                     .readTree(metadata.openStream().readAllBytes())
                     .path("properties")) {
                 String name = property.path("name").asString();
-                // Spring's own condition reads "enabled": anything but "true" is false.
-                if (name.startsWith("lite.client.") && !name.equals("lite.client.enabled")) {
+                if (name.startsWith("lite.client.")) {
                     types.put(name, property.path("type").asString());
                 }
             }
@@ -59,7 +59,7 @@ class PropertyMisuseTest {
     private static List<String> bad(String name, String type) {
         List<String> bad = new ArrayList<>();
         switch (type) {
-            case "java.lang.Boolean" -> bad.addAll(List.of("maybe", "2"));
+            case "java.lang.Boolean" -> bad.addAll(List.of("maybe", "2", "tru"));
             case "java.lang.Integer" -> bad.addAll(List.of("x", "0", "-1", "99999999999", "1.5"));
             case "java.lang.Float" -> bad.addAll(List.of("x", "0", "-1", "101", "NaN"));
             case "java.time.Duration" -> {

@@ -1,5 +1,7 @@
 package dev.lite.manager.data;
 
+import dev.lite.cluster.process.PropertyChecks;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -19,10 +21,17 @@ record SessionProperties(
         @Nullable Path clientSocket,
         @Nullable String clientToken,
         @DefaultValue("10s") Duration clientDeadline) {
+    private static final int SOCKET_BYTES_MAX = 106;
+
     SessionProperties {
-        if (clientDeadline.isNegative() || clientDeadline.isZero()) {
-            throw new IllegalArgumentException(
-                    "lite.manager.client-deadline is %s; it must be positive".formatted(clientDeadline));
+        PropertyChecks.deadline("lite.manager.client-deadline", clientDeadline);
+        if (clientSocket != null) {
+            int bytes = clientSocket.toString().getBytes(StandardCharsets.UTF_8).length;
+            if (bytes < 1 || bytes > SOCKET_BYTES_MAX) {
+                throw new IllegalArgumentException(
+                        "lite.manager.client-socket is \"%s\", which has %d bytes; it must have 1 to %d"
+                                .formatted(clientSocket, bytes, SOCKET_BYTES_MAX));
+            }
         }
     }
 

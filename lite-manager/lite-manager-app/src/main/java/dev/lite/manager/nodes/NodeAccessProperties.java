@@ -1,5 +1,6 @@
 package dev.lite.manager.nodes;
 
+import dev.lite.cluster.process.PropertyChecks;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -19,10 +20,7 @@ record NodeAccessProperties(
     private static final Duration DEADLINE_MAX = Duration.ofMinutes(1);
 
     NodeAccessProperties {
-        if (nodeDeadline.compareTo(DEADLINE_MIN) < 0 || nodeDeadline.compareTo(DEADLINE_MAX) > 0) {
-            throw new IllegalArgumentException("lite.manager.node-deadline is %s; it must be %s to %s"
-                    .formatted(nodeDeadline, DEADLINE_MIN, DEADLINE_MAX));
-        }
+        PropertyChecks.range("lite.manager.node-deadline", nodeDeadline, DEADLINE_MIN, DEADLINE_MAX);
         if (nodeToken != null && !nodeToken.chars().allMatch(character -> character > ' ' && character < 0x7f)) {
             throw new IllegalArgumentException("lite.manager.node-token must consist of visible ASCII characters");
         }

@@ -1,5 +1,6 @@
 package dev.lite.manager.web;
 
+import dev.lite.cluster.process.PropertyChecks;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +27,7 @@ public record WebProperties(
 
     /** Validates. */
     public WebProperties {
-        check("lite.manager.request-deadline", requestDeadline, DEADLINE_MIN, DEADLINE_MAX);
+        PropertyChecks.range("lite.manager.request-deadline", requestDeadline, DEADLINE_MIN, DEADLINE_MAX);
     }
 
     /**
@@ -49,24 +50,11 @@ public record WebProperties(
 
         /** Validates. */
         public Events {
-            check("subscribers", subscribers);
-            check("queue", queue);
-            check("history", history);
-            WebProperties.check("lite.manager.events.heartbeat", heartbeat, DEADLINE_MIN, Duration.ofHours(1));
-            WebProperties.check("lite.manager.events.lifetime", lifetime, DEADLINE_MIN, Duration.ofDays(7));
-        }
-
-        private static void check(String what, int value) {
-            if (value < 1 || value > COUNT_MAX) {
-                throw new IllegalArgumentException(
-                        "lite.manager.events.%s is %d; it must be 1 to %d".formatted(what, value, COUNT_MAX));
-            }
-        }
-    }
-
-    private static void check(String what, Duration value, Duration min, Duration max) {
-        if (value.compareTo(min) < 0 || value.compareTo(max) > 0) {
-            throw new IllegalArgumentException("%s is %s; it must be %s to %s".formatted(what, value, min, max));
+            PropertyChecks.range("lite.manager.events.subscribers", subscribers, 1, COUNT_MAX);
+            PropertyChecks.range("lite.manager.events.queue", queue, 1, COUNT_MAX);
+            PropertyChecks.range("lite.manager.events.history", history, 1, COUNT_MAX);
+            PropertyChecks.range("lite.manager.events.heartbeat", heartbeat, DEADLINE_MIN, Duration.ofHours(1));
+            PropertyChecks.range("lite.manager.events.lifetime", lifetime, DEADLINE_MIN, Duration.ofDays(7));
         }
     }
 
