@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
@@ -28,6 +29,7 @@ import tools.jackson.databind.json.JsonMapper;
  * Generates bad values of the properties of the node, from their metadata, and checks that the start fails with a description that names the
  * property, the value and what is allowed, and without a stack trace.
  */
+@Isolated("its starts set up the logging of its process")
 class PropertyMisuseTest {
     private static final String METADATA = "META-INF/spring-configuration-metadata.json";
 

@@ -11,6 +11,7 @@ import java.util.Locale;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
@@ -24,6 +25,7 @@ import tools.jackson.databind.json.JsonMapper;
  * Generates bad values of the starter's properties from its metadata, and checks that the start fails with a description that names the
  * property, the value and what is allowed, and without a stack trace.
  */
+@Isolated("its starts set up the logging of its process")
 class PropertyMisuseTest {
     private static final String METADATA = "META-INF/spring-configuration-metadata.json";
 
