@@ -159,7 +159,10 @@ class LiteManagerProcessTest {
                 "open-management",
                 "management.server.port is set, but management.server.address is not a loopback address",
                 embedded("open-management", "--management.server.port=0", "--management.server.address=0.0.0.0"));
-        assertRefused("name", "the cluster name \"a/b\" is not 1 to 63", embedded("name", "--lite.cluster.name=a/b"));
+        assertRefused(
+                "name",
+                "lite.cluster.name is \"a/b\"; it must be 1 to 63",
+                embedded("name", "--lite.cluster.name=a/b"));
     }
 
     private void assertRefused(String name, String message, String... options)
