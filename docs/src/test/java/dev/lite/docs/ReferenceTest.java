@@ -6,6 +6,8 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrLongs;
+import dev.lite.api.LmrStructs;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtMemory;
@@ -32,6 +34,8 @@ class ReferenceTest {
             Lite.class,
             LtMemory.class,
             LmrHandle.class,
+            LmrLongs.class,
+            LmrStructs.class,
             LtRpc.class,
             RpcClient.class,
             RpcServer.class,
@@ -55,7 +59,8 @@ class ReferenceTest {
         return types.stream()
                 .flatMap(type -> Stream.of(type.getMethods()))
                 .filter(method -> !Modifier.isStatic(method.getModifiers())
-                        || method.getName().equals("attach"))
+                        || method.getName().equals("attach")
+                        || method.getName().equals("of"))
                 .map(Method::getName)
                 .collect(Collectors.toSet());
     }

@@ -85,7 +85,7 @@ class CommandLineTest {
     void aClusterThatCannotStartReportsTheReasonAndReleasesItsName() throws IOException, InterruptedException {
         Ended up = lite("up", "--nodes", "65", "--name", NAME);
         assertThat(up.status()).isEqualTo(2);
-        assertThat(up.output()).contains("the number of nodes is 65; it must be 1 to 64");
+        assertThat(up.output()).contains("--nodes is 65; it must be 1 to 64");
         assertThat(home.resolve("clusters")).isEmptyDirectory();
     }
 }

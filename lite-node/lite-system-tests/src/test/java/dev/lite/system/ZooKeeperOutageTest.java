@@ -63,6 +63,8 @@ class ZooKeeperOutageTest {
         zooKeepers.startAll();
         try (Lite lite = Clusters.attach(cluster, 1)) {
             awaitNodes(lite);
+            // The nodes may be connected while ZooKeeper's servers still elect a leader.
+            Waits.until("a new name works", SOON, () -> makeAndFree(lite, "away/before-the-test"));
         }
         workload = new Workload(SEED, 3, node -> Clusters.attach(cluster, node), DEADLINE);
         workload.start();
@@ -76,6 +78,7 @@ class ZooKeeperOutageTest {
         try (Lite lite = Clusters.attach(cluster, 1)) {
             awaitNodes(lite);
             workload.close();
+            Waits.until("a new name works", SOON, () -> makeAndFree(lite, "away/after-the-test"));
             map(lite, "workload/memory", DEADLINE).free();
         }
     }
