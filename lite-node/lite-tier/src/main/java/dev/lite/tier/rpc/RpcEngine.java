@@ -67,7 +67,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
      * @param nodeIds maps a node's name to its id; throws {@link NodeUnreachableException} if there is no such node
      * @param executor runs tasks on virtual threads
      * @param spins pauses before a waiting thread yields and then blocks
-     * @param functionDirectory is told of the functions that this node serves
+     * @param functionDirectory receives the functions that this node serves
      */
     public RpcEngine(
             int self,
