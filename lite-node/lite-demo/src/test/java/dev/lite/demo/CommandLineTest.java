@@ -83,9 +83,18 @@ class CommandLineTest {
 
     @Test
     void aClusterThatCannotStartReportsTheReasonAndReleasesItsName() throws IOException, InterruptedException {
+        Ended up = lite("up", "--nodes", "1", "--arena", "100000GB", "--name", NAME);
+        assertThat(up.status()).as(up.output()).isEqualTo(1);
+        assertThat(up.output()).contains("node-1 ended with status 1").contains("cannot create the arena");
+        assertThat(home.resolve("clusters")).isEmptyDirectory();
+        assertThat(Path.of("/dev/shm/lite", NAME)).doesNotExist();
+    }
+
+    @Test
+    void aWrongNumberOfNodesIsRefusedBeforeAnythingIsMade() throws IOException, InterruptedException {
         Ended up = lite("up", "--nodes", "65", "--name", NAME);
         assertThat(up.status()).isEqualTo(2);
         assertThat(up.output()).contains("--nodes is 65; it must be 1 to 64");
-        assertThat(home.resolve("clusters")).isEmptyDirectory();
+        assertThat(home.resolve("clusters")).doesNotExist();
     }
 }
