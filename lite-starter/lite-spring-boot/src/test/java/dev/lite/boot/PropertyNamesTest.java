@@ -19,7 +19,6 @@ class PropertyNamesTest {
               {"name": "lite.node.run-directory", "type": "java.nio.file.Path"},
               {"name": "lite.node.tcp.port", "type": "java.lang.Integer"},
               {"name": "lite.node.principals", "type": "java.util.List<dev.lite.node.Principal>"},
-              {"name": "lite.ready-file", "type": "java.nio.file.Path"},
               {"name": "lite.fabric", "type": "java.lang.String"},
               {"name": "lite.fabric.require", "type": "java.lang.String"}
             ]}
@@ -38,6 +37,14 @@ class PropertyNamesTest {
                 new URLClassLoader(new URL[] {directory.toUri().toURL()}, null)) {
             names = PropertyNames.of(loader);
         }
+    }
+
+    @Test
+    void whatStartsAProcessMayTellItsFileAndItsParent() {
+        assertThat(names.problem(
+                        List.of("lite.ready-file", "lite.exit-with-pid"),
+                        List.of("LITE_READY_FILE", "LITE_EXIT_WITH_PID")))
+                .isEmpty();
     }
 
     @Test

@@ -41,6 +41,9 @@ public final class PropertyNames {
     private static final Set<String> PROCESSES =
             Set.of("client", "cluster", "demo", "embedded", "fabric", "manager", "node", "test");
 
+    /** What starts processes may give these to any, also to an application that does not read them. */
+    private static final Set<String> ANY_PROCESS = Set.of("lite.ready-file", "lite.exit-with-pid");
+
     /** Variables of the command line and its script. */
     private static final Set<String> VARIABLES =
             Set.of("LITE_HOME", "LITE_JAVA", "LITE_MANAGER", "LITE_TOKEN", "LITE_TOKEN_FILE");
@@ -53,7 +56,9 @@ public final class PropertyNames {
 
     private final Set<String> groups = new HashSet<>();
 
-    private PropertyNames() {}
+    private PropertyNames() {
+        ANY_PROCESS.forEach(name -> known.put(uniform(name), name));
+    }
 
     /**
      * Reads all metadata of an application, which may have names of its own.
@@ -77,7 +82,7 @@ public final class PropertyNames {
         PropertyNames names = new PropertyNames();
         try {
             Enumeration<URL> urls = loader.getResources(METADATA);
-            while (urls.hasMoreElements() && !(isFirstEnough && !names.known.isEmpty())) {
+            while (urls.hasMoreElements() && !(isFirstEnough && !names.groups.isEmpty())) {
                 URLConnection connection = urls.nextElement().openConnection();
                 connection.setUseCaches(false);
                 try (InputStream in = connection.getInputStream()) {
