@@ -39,11 +39,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls of applications with LITE's client, on two nodes of one host, through channels. */
+@Isolated("it counts the mappings of its process")
 class ChannelCallsTest {
     private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(20));
     private static final Duration SHORT = Duration.ofMillis(30);
