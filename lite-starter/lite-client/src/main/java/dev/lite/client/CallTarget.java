@@ -67,7 +67,9 @@ final class CallTarget {
 
     private void ask() {
         try {
-            channel = session.channels().open(id, what);
+            if (channel == null) { // checked again: another thread may have got one since channelFor() looked
+                channel = session.channels().open(id, what);
+            }
             pauseNs = PAUSE_NS_MIN;
         } catch (LiteException e) {
             LOG.debug("{}: no channel", what, e);
