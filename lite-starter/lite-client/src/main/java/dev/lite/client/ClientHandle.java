@@ -160,9 +160,13 @@ final class ClientHandle implements LmrHandle {
     private boolean tryBegin(int op, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
         try {
             return transfer.tryStart(
-                    op, slice.offset(), slice.segment(), deadline(), failure -> async.end(opened, failure));
+                    op,
+                    slice.offset(),
+                    slice.segment(),
+                    deadline(),
+                    (failure, helping) -> async.end(opened, failure, helping));
         } catch (RuntimeException | Error e) { // an Error: the segment is a file that was truncated
-            async.end(opened, e);
+            async.end(opened, e, false);
             return true;
         }
     }

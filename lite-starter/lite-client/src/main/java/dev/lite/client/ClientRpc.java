@@ -10,6 +10,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
+import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
@@ -177,24 +178,33 @@ final class ClientRpc implements LtRpc {
             return null;
         }
         long capacity = Math.min(MESSAGE_BYTES_MAX, data.windowBytes());
-        CompletableFuture<byte[]> future = new CompletableFuture<>();
+        AsyncOperations async = commands.session().async();
+        CompletableFuture<byte[]> future = async.newFuture();
         boolean started = false;
         try {
             long length = put(slot, context, MemorySegment.ofArray(request));
-            commands.start(slot, Op.CALL, target.id(), length, capacity, context.length, timeoutNs, (its, outcome) -> {
-                byte[] reply;
-                try {
-                    long replied = commands.result(target.what(), its, outcome, timeoutNs);
-                    reply = new byte[(int) Math.clamp(replied, 0, capacity)];
-                    RawMemory.copyTo(data.window(its), MemorySegment.ofArray(reply), 0, reply.length);
-                } catch (RuntimeException | Error failure) {
-                    VIRTUAL.execute(() -> future.completeExceptionally(failure));
-                    return;
-                } finally {
-                    data.returnSlot(its);
-                }
-                VIRTUAL.execute(() -> future.complete(reply));
-            });
+            commands.start(
+                    slot,
+                    Op.CALL,
+                    target.id(),
+                    length,
+                    capacity,
+                    context.length,
+                    timeoutNs,
+                    (its, outcome, helping) -> {
+                        byte[] reply;
+                        try {
+                            long replied = commands.result(target.what(), its, outcome, timeoutNs);
+                            reply = new byte[(int) Math.clamp(replied, 0, capacity)];
+                            RawMemory.copyTo(data.window(its), MemorySegment.ofArray(reply), 0, reply.length);
+                        } catch (RuntimeException | Error failure) {
+                            async.complete(future, () -> future.completeExceptionally(failure), helping);
+                            return;
+                        } finally {
+                            data.returnSlot(its);
+                        }
+                        async.complete(future, () -> future.complete(reply), helping);
+                    });
             started = true;
         } finally {
             if (!started) {

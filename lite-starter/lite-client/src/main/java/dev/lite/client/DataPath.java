@@ -14,6 +14,7 @@ import dev.lite.session.waiting.VirtualWaits;
 import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -115,6 +116,11 @@ final class DataPath {
             WatchedCommands.Ending ending) {
         fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs, SessionArea.STATE_WATCHED);
         watched.submit(slot, deadlineNs, ending);
+    }
+
+    /** Ends watched commands; see {@link WatchedCommands#help}. */
+    void help(Future<?> awaited, long deadlineNs) {
+        watched.help(awaited, deadlineNs);
     }
 
     private void fill(

@@ -51,7 +51,7 @@ final class Session {
     private final DataPath data;
     private final ControlRequests requests;
     private final ClientChannels channels;
-    private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
+    private final AsyncOperations async;
     private final AtomicBoolean detached = new AtomicBoolean();
     /** Why the session ended; the first reason is kept. */
     private final AtomicReference<@Nullable String> lostReason = new AtomicReference<>();
@@ -78,6 +78,7 @@ final class Session {
         this.counts = counts;
         Turns turns = new Turns();
         data = new DataPath(memory, welcome.area(), config.spins(), turns, counts);
+        async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, data::help);
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
         channels = new ClientChannels(this, config.spins(), turns);
         reader = Thread.ofPlatform()

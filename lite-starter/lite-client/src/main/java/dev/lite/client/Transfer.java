@@ -4,7 +4,6 @@ import dev.lite.client.DataPath.Outcome;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +30,17 @@ final class Transfer {
         this.depth = depth;
         this.nodeTimeoutNs = nodeTimeoutNs;
         slots = data.slots();
+    }
+
+    /** What follows a transfer that no thread waits for. */
+    interface Ended {
+        /**
+         * The transfer has ended. Called once, on a thread that it must not block.
+         *
+         * @param failure null if it succeeded
+         * @param helping see {@link WatchedCommands#help}
+         */
+        void ended(@Nullable Throwable failure, boolean helping);
     }
 
     void readOne(long offset, MemorySegment destination, long length, long deadlineNs) {
@@ -96,10 +106,9 @@ final class Transfer {
     /**
      * Starts a transfer of at most a window that no thread waits for. Does not block.
      *
-     * @param ended called once, with the failure or null, on a thread that it must not block
      * @return false if it did not start: it needs several windows, or no slot is free
      */
-    boolean tryStart(int op, long offset, MemorySegment local, long deadlineNs, Consumer<@Nullable Throwable> ended) {
+    boolean tryStart(int op, long offset, MemorySegment local, long deadlineNs, Ended ended) {
         long length = local.byteSize();
         int slot = length <= data.windowBytes() ? slots.tryAcquire() : -1;
         if (slot < 0) {
@@ -121,7 +130,7 @@ final class Transfer {
                     0,
                     nodeTimeoutNs,
                     deadlineNs,
-                    (its, outcome) -> ended.accept(end(its, outcome, op, offset, local)));
+                    (its, outcome, helping) -> ended.ended(end(its, outcome, op, offset, local), helping));
             started = true;
             return true;
         } finally {

@@ -10,6 +10,7 @@ import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import java.time.Duration;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -22,6 +23,9 @@ import org.slf4j.LoggerFactory;
  * The commands that no thread of the application waits for. One platform thread ("lite-async") watches the slots of all of them and
  * ends each command when it is done, late or lost. It starts with the first command, pauses and yields before it blocks, and then the
  * node wakes it once, however many commands are done. Any thread.
+ *
+ * <p>A thread of the application that waits for one of the commands {@linkplain #help helps}: it watches in place of that thread, which
+ * sleeps meanwhile.
  *
  * <p>Exactly one thread ends a command: the one that clears its bit in {@link #watched}. That thread then owns the slot.
  */
@@ -42,14 +46,16 @@ final class WatchedCommands {
          * The command has ended. The thread owns the slot and must return it. Must not block or throw.
          *
          * @param outcome {@link Outcome#DONE} also if the node completed it with an error
+         * @param helping whether this is a thread of the application that helps; see {@link #help}
          */
-        void ended(int slot, Outcome outcome);
+        void ended(int slot, Outcome outcome, boolean helping);
     }
 
     private final long base;
     private final Doorbell doorbell;
     private final CompletionBell bell;
     private final StagedWait wait;
+    private final StagedWait helpersWait;
     /** A bit for each slot whose command is under way. */
     private final AtomicLong watched = new AtomicLong();
 
@@ -57,8 +63,11 @@ final class WatchedCommands {
     private final AtomicReferenceArray<@Nullable Ending> endings = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
     private final long[] deadlinesNs = new long[SessionArea.SLOTS_MAX];
 
-    /** Threads in {@link #submit}: they access the memory, though the watching thread may have returned their slot. */
-    private final AtomicInteger submitting = new AtomicInteger();
+    /** Threads in {@link #submit} and {@link #help}: they access the memory, though they may own no slot. */
+    private final AtomicInteger inside = new AtomicInteger();
+
+    /** Threads in {@link #help}. While there is one, the watching thread sleeps. */
+    private final AtomicInteger helpers = new AtomicInteger();
 
     /** The watching thread sleeps at most until then, and so notices deadlines after that without a wake-up. */
     private volatile long sleepsUntilNs = System.nanoTime();
@@ -83,6 +92,7 @@ final class WatchedCommands {
         doorbell = new Doorbell(base);
         bell = new CompletionBell(base);
         wait = new StagedWait(spins);
+        helpersWait = new StagedWait(spins);
     }
 
     /**
@@ -95,7 +105,7 @@ final class WatchedCommands {
         if (watcher == null) {
             start();
         }
-        submitting.getAndIncrement();
+        inside.getAndIncrement();
         try {
             deadlinesNs[slot] = deadlineNs;
             endings.set(slot, ending);
@@ -106,10 +116,10 @@ final class WatchedCommands {
                 boolean unusedToo = bell.ring();
             }
             if (over) { // either this thread sees that here, or the last check sees the bit
-                end(slot, isDone(slot) ? Outcome.DONE : Outcome.LOST);
+                end(slot, isDone(slot) ? Outcome.DONE : Outcome.LOST, false);
             }
         } finally {
-            submitting.getAndDecrement();
+            inside.getAndDecrement();
         }
     }
 
@@ -121,10 +131,66 @@ final class WatchedCommands {
         }
     }
 
+    /**
+     * Ends commands that are done, in place of the watching thread, until a future is done: the thread would wait for it anyway, so
+     * nobody needs to be woken. Returns early when there was nothing to end for a while, at the deadline, when the thread is
+     * interrupted, and at once on a virtual thread.
+     */
+    void help(Future<?> awaited, long deadlineNs) {
+        if (watched.get() == 0 || Thread.currentThread().isVirtual()) {
+            return;
+        }
+        inside.getAndIncrement();
+        try {
+            if (lost) {
+                return;
+            }
+            helpers.getAndIncrement();
+            bell.take();
+            try {
+                endUntil(awaited, deadlineNs);
+            } finally {
+                if (helpers.decrementAndGet() == 0) {
+                    handBack();
+                }
+            }
+        } finally {
+            inside.getAndDecrement();
+        }
+    }
+
+    private void endUntil(Future<?> awaited, long deadlineNs) {
+        int left = helpersWait.begin(1);
+        while (!awaited.isDone() && !lost) {
+            if (endSome(true) > 0) {
+                helpersWait.hit(left);
+                left = helpersWait.begin(1);
+            } else if (left == 0
+                    || System.nanoTime() - deadlineNs >= 0
+                    || Thread.currentThread().isInterrupted()) {
+                return;
+            } else {
+                left = helpersWait.pause(left);
+            }
+        }
+    }
+
+    /** The last helper leaves: from now on the node wakes the watching thread, if it sleeps. */
+    private void handBack() {
+        bell.arm();
+        int unused = endSome(true);
+        for (long bits = watched.get(); bits != 0; bits &= bits - 1) {
+            if (deadlinesNs[Long.numberOfTrailingZeros(bits)] - sleepsUntilNs < 0) {
+                boolean unusedToo = bell.ring(); // submitted while nobody could be woken
+                return;
+            }
+        }
+    }
+
     /** Ends all commands, now and later. The node may still execute them. The memory must be mapped. */
     void lose() {
         lost = true;
-        boolean unused = bell.ring();
+        bell.wake();
     }
 
     /**
@@ -134,7 +200,7 @@ final class WatchedCommands {
      */
     boolean awaitEnd(long deadlineNs) {
         return Polling.until(
-                () -> submitting.get() == 0 && !isWatching(),
+                () -> inside.get() == 0 && !isWatching(),
                 Deadline.in(Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()))),
                 CLOSE_POLL_NS);
     }
@@ -149,7 +215,9 @@ final class WatchedCommands {
         int first = wait.begin(1);
         int left = first;
         while (!lost) {
-            if (endSome() > 0) {
+            if (helpers.get() > 0) {
+                sleep();
+            } else if (endSome(false) > 0) {
                 if (left != first) {
                     wait.hit(left);
                 }
@@ -162,19 +230,19 @@ final class WatchedCommands {
             }
         }
         over = true;
-        int unused = endSome();
+        int unused = endSome(false);
         return false;
     }
 
     /** Ends the commands that are done, late or lost. Returns how many. */
-    private int endSome() {
+    private int endSome(boolean helping) {
         int count = 0;
         long nowNs = System.nanoTime();
         for (long bits = watched.get(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
             Outcome outcome = outcome(slot, nowNs);
             if (outcome != null) {
-                end(slot, outcome);
+                end(slot, outcome, helping);
                 count++;
             }
         }
@@ -196,14 +264,14 @@ final class WatchedCommands {
                 == SessionArea.STATE_DONE;
     }
 
-    private void end(int slot, Outcome outcome) {
+    private void end(int slot, Outcome outcome, boolean helping) {
         long bit = 1L << slot;
         if ((watched.getAndUpdate(bits -> bits & ~bit) & bit) == 0) {
             return; // another thread ended it
         }
         Ending ending = endings.getAndSet(slot, null);
         if (ending != null) {
-            ending.ended(slot, outcome);
+            ending.ended(slot, outcome, helping);
         }
     }
 
@@ -211,22 +279,31 @@ final class WatchedCommands {
     private void sleep() {
         long beganNs = System.nanoTime();
         long sleepNs = idle ? IDLE_SLEEP_NS : SLEEP_NS;
-        bell.arm();
+        boolean helped = helpers.get() > 0;
+        if (helped) {
+            bell.take();
+        } else {
+            bell.arm();
+        }
         try {
             // Before the check: a command that the check does not see reads this time.
             sleepsUntilNs = beganNs + sleepNs;
             long all = watched.get();
             for (long bits = all; bits != 0; bits &= bits - 1) {
                 int slot = Long.numberOfTrailingZeros(bits);
-                if (isDone(slot)) {
+                if (!helped && isDone(slot)) {
                     return;
                 }
                 sleepNs = Math.min(sleepNs, deadlinesNs[slot] - beganNs);
             }
-            if (lost) {
+            if (lost || helped != helpers.get() > 0) {
                 return;
             }
-            bell.await(sleepNs);
+            if (helped) {
+                bell.awaitTaken(sleepNs);
+            } else {
+                bell.await(sleepNs);
+            }
             idle = all == 0 && System.nanoTime() - beganNs >= sleepNs;
         } finally {
             bell.disarm();

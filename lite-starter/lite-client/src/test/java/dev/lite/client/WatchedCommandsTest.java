@@ -40,7 +40,7 @@ class WatchedCommandsTest {
 
     private void submit(int slot, long timeoutNs) {
         RawMemory.putIntRelease(state(slot), SessionArea.STATE_WATCHED);
-        commands.submit(slot, System.nanoTime() + timeoutNs, (its, outcome) -> ended.add(its + " " + outcome));
+        commands.submit(slot, System.nanoTime() + timeoutNs, (its, outcome, helping) -> ended.add(its + " " + outcome));
     }
 
     private void awaitSleep() {
@@ -113,7 +113,7 @@ class WatchedCommandsTest {
     private void submitAgain(int slot, int rounds, AtomicInteger left) {
         if (rounds > 0) {
             RawMemory.putIntRelease(state(slot), SessionArea.STATE_WATCHED);
-            commands.submit(slot, System.nanoTime() + LONG_NS, (its, outcome) -> {
+            commands.submit(slot, System.nanoTime() + LONG_NS, (its, outcome, helping) -> {
                 left.getAndDecrement();
                 submitAgain(its, rounds - 1, left);
             });

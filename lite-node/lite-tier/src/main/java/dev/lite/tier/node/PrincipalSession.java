@@ -16,6 +16,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.AsyncOperations;
+import dev.lite.session.async.WaitingHelp;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
@@ -76,7 +77,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @GuardedBy("this")
     private boolean closed;
 
-    private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
+    private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, WaitingHelp.NONE);
 
     PrincipalSession(
             LiteNode node,

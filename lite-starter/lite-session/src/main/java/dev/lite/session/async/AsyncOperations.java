@@ -26,24 +26,33 @@ public final class AsyncOperations {
     private final int operationsMax;
     private final Semaphore permits;
     private final Set<Operation> underWay = ConcurrentHashMap.newKeySet();
+    private final Completions completions = new Completions();
+    private final WaitingHelp help;
 
     /**
      * Creates the limit for one session.
      *
      * @param operationsMax at least 1
+     * @param help what a thread does before it blocks on a future of this session
      */
-    public AsyncOperations(int operationsMax) {
+    public AsyncOperations(int operationsMax, WaitingHelp help) {
         if (operationsMax < 1) {
             throw new IllegalArgumentException(
                     "the limit of asynchronous operations is %d; it must be at least 1".formatted(operationsMax));
         }
         this.operationsMax = operationsMax;
         this.permits = new Semaphore(operationsMax);
+        this.help = help;
+    }
+
+    /** A future whose waiting threads help. */
+    public <T extends @Nullable Object> CompletableFuture<T> newFuture() {
+        return new HelpedFuture<>(help);
     }
 
     /** An operation under way. It counts towards the limit until it has ended. */
     public static final class Operation {
-        private final CompletableFuture<@Nullable Void> future = new CompletableFuture<>();
+        private final CompletableFuture<@Nullable Void> future;
         // A fence waits for this latch, because a caller can complete or cancel the future.
         private final CountDownLatch ended = new CountDownLatch(1);
 
@@ -53,7 +62,12 @@ public final class AsyncOperations {
          */
         private @Nullable Thread opener = Thread.currentThread();
 
-        private Operation() {}
+        /** Why it failed, or null. Written before the operation is handed to the thread that completes the future. */
+        private @Nullable Throwable failure;
+
+        private Operation(CompletableFuture<@Nullable Void> future) {
+            this.future = future;
+        }
 
         /**
          * Completes once, when the operation has ended. Cancelling it does not stop the operation. The thread that
@@ -87,42 +101,52 @@ public final class AsyncOperations {
      */
     public Operation open(Duration timeout) {
         acquirePermit(timeout);
-        Operation opened = new Operation();
+        Operation opened = new Operation(newFuture());
         underWay.add(opened);
         return opened;
     }
 
     /** Runs the operation on a virtual thread and ends it. */
     public void run(Operation opened, Runnable operation) {
-        onThread(() -> {
-            Throwable failure = null;
+        Thread unused = Thread.ofVirtual().name("lite-async").start(() -> {
             try {
                 operation.run();
             } catch (RuntimeException | Error e) {
-                failure = e;
+                opened.failure = e;
             }
-            ended(opened, failure);
+            ended(opened);
         });
     }
 
     /**
-     * Ends an operation that ran without a thread of its own. Does not block: dependent stages run on a virtual thread.
-     * If the opening thread calls this before it gets the future, there are none, and the future completes at once.
+     * Ends an operation that ran without a thread of its own. Does not block: stages that depend on it run on a virtual thread.
+     *
+     * @param helping whether this thread came from {@link WaitingHelp}
      */
-    public void end(Operation opened, @Nullable Throwable failure) {
-        if (opened.opener == Thread.currentThread()) {
-            ended(opened, failure);
+    public void end(Operation opened, @Nullable Throwable failure, boolean helping) {
+        opened.failure = failure;
+        // While the opening thread has not got the future, nothing depends on it.
+        boolean here = opened.opener == Thread.currentThread();
+        complete(opened.future, () -> ended(opened), helping || here);
+    }
+
+    /**
+     * Completes a future of {@link #newFuture}. Does not block: stages that depend on it run on a virtual thread.
+     *
+     * @param completion completes the future
+     * @param helping whether this thread came from {@link WaitingHelp}
+     */
+    public void complete(CompletableFuture<?> future, Runnable completion, boolean helping) {
+        if (helping && future.getNumberOfDependents() == 0) {
+            completion.run();
         } else {
-            onThread(() -> ended(opened, failure));
+            completions.add(future, completion);
         }
     }
 
-    private static void onThread(Runnable body) {
-        Thread unused = Thread.ofVirtual().name("lite-async").start(body);
-    }
-
-    private void ended(Operation opened, @Nullable Throwable failure) {
+    private void ended(Operation opened) {
         permits.release(); // first: a dependent stage may start the next operation
+        Throwable failure = opened.failure;
         if (failure == null) {
             opened.future.complete(null);
         } else {

@@ -74,4 +74,24 @@ public final class CompletionBell {
     public void disarm() {
         RawMemory.putIntVolatile(bell, SessionArea.BELL_AWAKE);
     }
+
+    /**
+     * Client: another thread checks the slots, so the node wakes nobody, also if the client's thread is blocked. Ends with {@link #arm},
+     * after which that thread must check its slots once more.
+     */
+    public void take() {
+        RawMemory.putIntVolatile(bell, SessionArea.BELL_TAKEN);
+        VarHandle.fullFence();
+    }
+
+    /** Client: blocks like {@link #await}, after {@link #take} instead of {@link #arm}. */
+    public void awaitTaken(long timeoutNs) {
+        Futex.await(bell, SessionArea.BELL_TAKEN, timeoutNs);
+    }
+
+    /** Client: wakes its thread that is blocked, or about to block, in either way. */
+    public void wake() {
+        disarm();
+        Futex.wake(bell, 1);
+    }
 }

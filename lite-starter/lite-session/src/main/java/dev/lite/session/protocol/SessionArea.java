@@ -138,6 +138,9 @@ public record SessionArea(int slots, int windowBytes) {
     /** {@link #BELL}: a node that completes a watched slot must wake the client's thread. */
     public static final int BELL_SLEEPING = 1;
 
+    /** {@link #BELL}: the client's thread may sleep, and another one of the client checks the states in its place. */
+    public static final int BELL_TAKEN = 2;
+
     /** {@link #DOORBELL}: the node's thread polls the submission word. */
     public static final int DOORBELL_AWAKE = 0;
 

@@ -28,7 +28,7 @@ class AsyncOperationsTest {
 
     @Test
     void atTheLimitAnotherOperationWaitsForOneToEnd() {
-        AsyncOperations operations = new AsyncOperations(2);
+        AsyncOperations operations = new AsyncOperations(2, WaitingHelp.NONE);
         CountDownLatch go = new CountDownLatch(1);
         CompletableFuture<?> first = operations.begin(() -> await(go), LONG);
         CompletableFuture<?> second = operations.begin(() -> await(go), LONG);
@@ -45,7 +45,7 @@ class AsyncOperationsTest {
 
     @Test
     void aFenceWaitsForAllOperationsStartedBefore() {
-        AsyncOperations operations = new AsyncOperations(100);
+        AsyncOperations operations = new AsyncOperations(100, WaitingHelp.NONE);
         CountDownLatch go = new CountDownLatch(1);
         List<CompletableFuture<?>> futures = new ArrayList<>();
         for (int count = 0; count < 50; count++) {
@@ -61,7 +61,7 @@ class AsyncOperationsTest {
 
     @Test
     void aFailureCompletesTheFutureAndAFenceIgnoresIt() {
-        AsyncOperations operations = new AsyncOperations(1);
+        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
         CompletableFuture<?> failed = operations.begin(
                 () -> {
                     throw new LmrFreedException("gone");
@@ -74,12 +74,12 @@ class AsyncOperationsTest {
 
     @Test
     void anOperationThatEndsDuringItsStartIsDoneWhenItsFutureIsHandedOut() {
-        AsyncOperations operations = new AsyncOperations(1);
+        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
         AsyncOperations.Operation opened = operations.open(LONG);
-        operations.end(opened, null);
+        operations.end(opened, null, false);
         assertThat(opened.future()).isDone();
         AsyncOperations.Operation failed = operations.open(LONG);
-        operations.end(failed, new LmrFreedException("gone"));
+        operations.end(failed, new LmrFreedException("gone"), false);
         assertThat(failed.future()).isCompletedExceptionally();
         operations.open(LONG); // both no longer count
     }
@@ -87,10 +87,10 @@ class AsyncOperationsTest {
     /** A dependent stage may block, so the thread that ends the operation must not run it: not even the opening thread. */
     @Test
     void aDependentStageNeverRunsOnTheThreadThatEndsTheOperation() {
-        AsyncOperations operations = new AsyncOperations(1);
+        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
         AsyncOperations.Operation opened = operations.open(LONG);
         CompletableFuture<Thread> ran = opened.future().thenApply(nothing -> Thread.currentThread());
-        operations.end(opened, null);
+        operations.end(opened, null, false);
         assertThat(ran).succeedsWithin(LONG).isNotSameAs(Thread.currentThread());
     }
 }

@@ -1,0 +1,93 @@
+package dev.lite.session.async;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.os.waiting.DeadlineSweeper;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Completes the futures of operations that have ended, on virtual threads, so that the thread that saw them end never runs a stage of
+ * the application. One virtual thread completes all that have ended when it looks, which saves a wake-up for each. Any thread.
+ *
+ * <p>A stage may block. So a thread that is about to complete a future with stages first leaves the rest to another one. A stage that is
+ * added in just that instant may block the thread all the same. A check some milliseconds later replaces it then.
+ *
+ * <p>Bound: the operations under way of the session.
+ */
+final class Completions {
+    private static final long CHECK_NS = 5_000_000;
+
+    /** The completion of a future. */
+    private record Completion(CompletableFuture<?> future, Runnable action) {}
+
+    private final ConcurrentLinkedQueue<Completion> ended = new ConcurrentLinkedQueue<>();
+    private final DeadlineSweeper checks = new DeadlineSweeper(this::check);
+
+    /** The thread that completes. A thread that is no longer this one ends after its current operation. */
+    private final AtomicReference<@Nullable Completer> current = new AtomicReference<>();
+
+    /** What the last check saw. */
+    @GuardedBy("this")
+    private @Nullable CompletableFuture<?> seen;
+
+    /** Does not block. */
+    void add(CompletableFuture<?> future, Runnable completion) {
+        ended.add(new Completion(future, completion));
+        startIfNone();
+    }
+
+    private void startIfNone() {
+        if (current.get() == null) {
+            Completer next = new Completer();
+            if (current.compareAndSet(null, next)) {
+                Thread unused = Thread.ofVirtual().name("lite-async").start(next);
+            }
+        }
+    }
+
+    private final class Completer implements Runnable {
+        /** What it completes, or has completed last. Written by its own thread. */
+        private volatile @Nullable CompletableFuture<?> future;
+
+        @Override
+        public void run() {
+            try {
+                Completion next;
+                while (current.get() == this && (next = ended.poll()) != null) {
+                    future = next.future();
+                    if (next.future().getNumberOfDependents() > 0) {
+                        leave();
+                    } else {
+                        checks.sweepAfter(System.nanoTime() + CHECK_NS);
+                    }
+                    next.action().run();
+                }
+            } finally {
+                leave();
+            }
+        }
+
+        private void leave() {
+            if (current.compareAndSet(this, null) && !ended.isEmpty()) {
+                startIfNone();
+            }
+        }
+    }
+
+    /** Replaces a thread that has completed nothing since the last check. */
+    private synchronized void check() {
+        Completer now = current.get();
+        if (now == null) {
+            return;
+        }
+        CompletableFuture<?> future = now.future;
+        if (future != null && future == seen) {
+            now.leave();
+        } else {
+            seen = future;
+            checks.sweepAfter(System.nanoTime() + CHECK_NS);
+        }
+    }
+}
