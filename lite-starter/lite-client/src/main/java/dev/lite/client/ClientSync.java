@@ -20,23 +20,31 @@ import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@link LtSync} of a session. Acquiring and releasing a free lock take one round trip each on the data path; a thread that has to wait
- * for a lock sends a request on the control channel. An interrupt does not end a wait here; it is kept for the caller. Any thread.
+ * {@link LtSync} of a session. Acquiring and releasing a free lock take one round trip each on the data path. So does waiting for a lock,
+ * while few of the session's slots are taken by waits: a holder must find one for its release. Other waits are requests on the control
+ * channel. An interrupt does not end a wait here; it is kept for the caller. Any thread.
  */
 final class ClientSync implements LtSync {
     private static final Logger LOG = LoggerFactory.getLogger(ClientSync.class);
 
+    /** One slot of so many may be taken by a wait for a lock. */
+    private static final int WAITS_PART = 4;
+
     private final Session session;
     private final AtomicLong attempts = new AtomicLong();
+    /** For waits in slots. */
+    private final Semaphore waitsInSlots;
 
     ClientSync(Session session) {
         this.session = session;
+        waitsInSlots = new Semaphore(session.data().slotCount() / WAITS_PART);
     }
 
     @Override
@@ -120,8 +128,19 @@ final class ClientSync implements LtSync {
             long timeoutNs = LiteClient.toNanos(deadline);
             long deadlineNs = System.nanoTime() + timeoutNs;
             long losses = session.data().locksLost();
-            long token = tryNow(deadlineNs, timeoutNs);
+            long token = attempt(Op.TRY_LOCK, deadlineNs, timeoutNs);
             if (token != 0) {
+                return new ClientHeldLock(this, token, losses);
+            }
+            if (waitsInSlots.tryAcquire()) {
+                try {
+                    token = attempt(Op.LOCK, deadlineNs, timeoutNs);
+                } finally {
+                    waitsInSlots.release();
+                }
+                if (token == 0) {
+                    throw new IllegalStateException("the node cancelled a wait for lock \"%s\"".formatted(name));
+                }
                 return new ClientHeldLock(this, token, losses);
             }
             long leftNs = Math.max(1, deadlineNs - System.nanoTime());
@@ -138,15 +157,15 @@ final class ClientSync implements LtSync {
         @Override
         public Optional<HeldLock> tryAcquire() {
             long losses = session.data().locksLost();
-            long token = tryNow(System.nanoTime() + session.deadlineNs(), session.deadlineNs());
+            long token = attempt(Op.TRY_LOCK, System.nanoTime() + session.deadlineNs(), session.deadlineNs());
             return token == 0 ? Optional.empty() : Optional.of(new ClientHeldLock(this, token, losses));
         }
 
         /** Returns the fencing token, or 0 when the lock is not free. */
-        private long tryNow(long deadlineNs, long timeoutNs) {
+        private long attempt(int op, long deadlineNs, long timeoutNs) {
             long attempt = attempts.incrementAndGet();
             try {
-                return command(Op.TRY_LOCK, number, attempt, deadlineNs);
+                return command(op, number, attempt, deadlineNs);
             } catch (LiteTimeoutException e) {
                 cancel(attempt);
                 throw new LiteTimeoutException("lock \"%s\" was not acquired within its deadline of %s: %s"
@@ -213,7 +232,9 @@ final class ClientSync implements LtSync {
             if (!session.isOpen()) {
                 throw session.lost();
             }
-            data.submit(slot, op, number, 0, 0, operand, 0, session.nodeTimeoutNs());
+            long nodeTimeoutNs =
+                    op == Op.LOCK ? Session.forNode(deadlineNs - System.nanoTime()) : session.nodeTimeoutNs();
+            data.submit(slot, op, number, 0, 0, operand, 0, nodeTimeoutNs);
             Outcome outcome = data.await(slot, deadlineNs);
             if (outcome == Outcome.LOST) {
                 throw session.lost();

@@ -74,6 +74,10 @@ final class DataPath {
         return turns;
     }
 
+    int slotCount() {
+        return area.slots();
+    }
+
     SlotPool slots() {
         return slots;
     }

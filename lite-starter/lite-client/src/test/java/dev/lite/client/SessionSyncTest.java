@@ -11,6 +11,7 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtLock;
+import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
@@ -19,7 +20,10 @@ import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Locks and barriers over a session. */
@@ -42,17 +46,41 @@ class SessionSyncTest {
     }
 
     @Test
-    void waitingForATakenLockUsesTheControlChannel() throws IOException {
+    void waitingForATakenLockTakesASlot() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             LtLock lock = fixture.lite.sync().lock("l");
-            fixture.node.holdCommands(op -> op == Op.TRY_LOCK);
+            fixture.node.holdRequests(request -> true);
+            SlotWait waiting = SlotWait.start(fixture, lock, LONG);
+            assertThat(waiting.acquiring()).isNotDone();
+            fixture.node.complete(waiting.command(), 55);
+            assertThat(await(waiting.acquiring()).fencingToken()).isEqualTo(55);
+            fixture.node.holdRequests(request -> false);
+        }
+    }
+
+    @Test
+    void aWaitThatTimedOutIsCancelled() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtLock lock = fixture.lite.sync().lock("l");
+            SlotWait waiting = SlotWait.start(fixture, lock, SHORT.multipliedBy(5));
+            assertThatThrownBy(() -> await(waiting.acquiring())).isInstanceOf(LiteTimeoutException.class);
+            long attempt = waiting.command().operand0();
+            assertThat(fixture.node.awaitRequest(CancelTry.class).attempt()).isEqualTo(attempt);
+        }
+    }
+
+    @Test
+    void waitsBeyondAQuarterOfTheSlotsUseTheControlChannel() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtLock lock = fixture.lite.sync().lock("l");
+            List<SlotWait> inSlots = takeSlots(fixture, lock);
             fixture.node.holdRequests(AcquireLock.class::isInstance);
-            CompletableFuture<HeldLock> acquiring = start(() -> lock.acquire(LONG));
-            fixture.node.complete(fixture.node.awaitHeldCommand(), 0);
-            Request waiting = fixture.node.awaitHeldRequest();
+            CompletableFuture<HeldLock> acquiring = startWait(fixture, lock, LONG);
+            Request request = fixture.node.awaitHeldRequest();
             assertThat(acquiring).isNotDone();
-            fixture.node.reply(new Acquired(waiting.requestId(), 55));
+            fixture.node.reply(new Acquired(request.requestId(), 55));
             assertThat(await(acquiring).fencingToken()).isEqualTo(55);
+            inSlots.forEach(waiting -> waiting.end(fixture));
         }
     }
 
@@ -60,14 +88,46 @@ class SessionSyncTest {
     void aLockThatIsAcquiredTooLateIsReleased() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             LtLock lock = fixture.lite.sync().lock("l");
-            fixture.node.holdCommands(op -> op == Op.TRY_LOCK);
+            List<SlotWait> inSlots = takeSlots(fixture, lock);
             fixture.node.holdRequests(AcquireLock.class::isInstance);
-            CompletableFuture<HeldLock> acquiring = start(() -> lock.acquire(SHORT.multipliedBy(5)));
-            fixture.node.complete(fixture.node.awaitHeldCommand(), 0);
+            CompletableFuture<HeldLock> acquiring = startWait(fixture, lock, SHORT.multipliedBy(5));
             Request late = fixture.node.awaitHeldRequest();
             assertThatThrownBy(() -> await(acquiring)).isInstanceOf(LiteTimeoutException.class);
             fixture.node.reply(new Acquired(late.requestId(), 56));
             assertThat(fixture.node.awaitRequest(ReleaseLock.class).token()).isEqualTo(56);
+            inSlots.forEach(waiting -> waiting.end(fixture));
+        }
+    }
+
+    /** Starts to acquire a lock that is taken; its first attempt has failed when this returns. */
+    private static CompletableFuture<HeldLock> startWait(SessionFixture fixture, LtLock lock, Duration deadline) {
+        fixture.node.holdCommands(op -> op == Op.TRY_LOCK || op == Op.LOCK);
+        CompletableFuture<HeldLock> acquiring = start(() -> lock.acquire(deadline));
+        Command attempt = fixture.node.awaitHeldCommand();
+        assertThat(attempt.op()).isEqualTo(Op.TRY_LOCK);
+        fixture.node.complete(attempt, 0);
+        return acquiring;
+    }
+
+    /** Waits in all slots in which a wait is possible. */
+    private static List<SlotWait> takeSlots(SessionFixture fixture, LtLock lock) {
+        return Stream.generate(() -> SlotWait.start(fixture, lock, LONG))
+                .limit(FakeNode.SLOTS / 4)
+                .toList();
+    }
+
+    /** A wait for a lock in a slot. */
+    private record SlotWait(CompletableFuture<HeldLock> acquiring, Command command) {
+        static SlotWait start(SessionFixture fixture, LtLock lock, Duration deadline) {
+            CompletableFuture<HeldLock> acquiring = startWait(fixture, lock, deadline);
+            Command command = fixture.node.awaitHeldCommand();
+            assertThat(command.op()).isEqualTo(Op.LOCK);
+            return new SlotWait(acquiring, command);
+        }
+
+        void end(SessionFixture fixture) {
+            fixture.node.complete(command, 57);
+            assertThat(await(acquiring).fencingToken()).isEqualTo(57);
         }
     }
 

@@ -94,6 +94,13 @@ final class RpcBinding {
         }
     }
 
+    /** Whether an entry of so many bytes leaves a quarter of the ring empty. A guess: others reserve room, too. */
+    boolean hasMuchRoom(int bytes) {
+        long seen = tail.get();
+        long end = seen + padding(seen, bytes) + bytes;
+        return RpcWire.distance(head(), end) <= RpcWire.RING_BYTES / 4 * 3;
+    }
+
     /** Bytes to leave empty, so that an entry does not cross the end of the ring. */
     static int padding(long position, int bytes) {
         int left = RpcWire.RING_BYTES - place(position);

@@ -262,7 +262,7 @@ final class RpcCaller {
             MemorySegment request,
             long deadlineNs,
             PostedCall call) {
-        boolean remote = slot.requestLength > RpcWire.INLINE_BYTES_MAX;
+        boolean remote = staysHere(binding, slot.requestLength);
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
         long start = binding.tryReserve(bytes);
         if (start < 0) {
@@ -359,7 +359,7 @@ final class RpcCaller {
             Duration deadline,
             long startedNs) {
         Peer peer = binding.peer;
-        boolean remote = slot.requestLength > RpcWire.INLINE_BYTES_MAX;
+        boolean remote = staysHere(binding, slot.requestLength);
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
         long timeoutNs = FunctionClient.toNanos(deadline);
         long deadlineNs = startedNs;
@@ -444,6 +444,12 @@ final class RpcCaller {
         slot.giveBack();
         return new NodeUnreachableException(
                 "%s: %s while waiting for room in the ring of its function".formatted(target, why));
+    }
+
+    /** Whether the request stays in the caller's slot, and the server reads it from there. */
+    private static boolean staysHere(RpcBinding binding, int length) {
+        return length > RpcWire.INLINE_BYTES_MAX
+                || (length > RpcWire.SHORT_BYTES_MAX && !binding.hasMuchRoom(RpcWire.entryBytes(length, false)));
     }
 
     private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {

@@ -34,8 +34,11 @@ final class RpcWire {
     /** Bytes of a ring. Small, because a node may have a thousand rings; long requests do not travel in them. */
     static final int RING_BYTES = 16 << 10;
 
-    /** A longer request stays in the caller's slot, so that at least {@code 7} calls always fit into a ring. */
-    static final int INLINE_BYTES_MAX = 2 << 10;
+    /** A longer request stays in the caller's slot. This is a page and a context. */
+    static final int INLINE_BYTES_MAX = (4 << 10) + 256;
+
+    /** A request that is longer than this also stays in the caller's slot while the ring is fairly full. */
+    static final int SHORT_BYTES_MAX = 1 << 10;
 
     /** Maximum number of rings that a calling node has on a node: the ring's number has 12 bits. */
     static final int RINGS_MAX = 1 << 12;

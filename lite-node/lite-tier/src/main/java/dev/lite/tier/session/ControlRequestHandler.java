@@ -256,7 +256,8 @@ final class ControlRequestHandler {
                 case ChannelOpen m -> throw new IllegalStateException("answered by openChannel: " + m);
                 case RpcOrigin m -> rpc.received().origin(m.requestId(), m.origin());
                 case OpenLock m -> new LockOpened(m.requestId(), locks.open(m.name(), deadline(m.deadlineNs())));
-                case AcquireLock m -> new Acquired(m.requestId(), locks.acquire(m.number(), deadline(m.deadlineNs())));
+                case AcquireLock m ->
+                    new Acquired(m.requestId(), locks.acquire(m.number(), 0, deadline(m.deadlineNs())));
                 case ReleaseLock m -> {
                     locks.release(m.number(), m.token());
                     yield new Done(m.requestId());

@@ -213,8 +213,8 @@ final class NodeSession implements Runnable {
     private void welcome(TierSession opened, String principal) {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
-        RpcCommands rpc = new RpcCommands(name(), opened);
         SessionLocks locks = new SessionLocks(opened.sync());
+        RpcCommands rpc = new RpcCommands(name(), opened, locks);
         SessionWorker newWorker = new SessionWorker(
                 name(),
                 "lite-session-%d-data".formatted(id),

@@ -61,10 +61,14 @@ final class RpcCommands {
 
     private final String session;
     private final TierSession tier;
+    private final SessionLocks locks;
     private final OpenedFunctions opened;
     private final ReceivedCalls received;
     /** Commands from their start until their slot is completed. */
     private final AtomicInteger running = new AtomicInteger();
+
+    /** Those of them that wait for a lock. */
+    private final AtomicInteger waitingForLocks = new AtomicInteger();
 
     /** The command of each slot that has one. */
     private final AtomicReferenceArray<@Nullable Running> bySlot = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
@@ -112,9 +116,10 @@ final class RpcCommands {
         }
     }
 
-    RpcCommands(String session, TierSession tier) {
+    RpcCommands(String session, TierSession tier, SessionLocks locks) {
         this.session = session;
         this.tier = tier;
+        this.locks = locks;
         AtomicLong lastNumber = new AtomicLong();
         opened = new OpenedFunctions(tier::rpc, lastNumber);
         received = new ReceivedCalls(session, lastNumber, this::later);
@@ -160,9 +165,9 @@ final class RpcCommands {
         return true;
     }
 
-    /** Whether commands are under way. */
+    /** Whether commands are under way that the fabric may end. */
     boolean isRunning() {
-        return running.get() > 0;
+        return running.get() > waitingForLocks.get();
     }
 
     /** The poll role to take for commands that wait for the fabric, or null. */
@@ -497,8 +502,18 @@ final class RpcCommands {
                 received.take(command.operand0()).fail((int) command.operand1(), text(message));
                 yield 0;
             }
+            case Op.LOCK -> lock(command);
             default -> throw new IllegalArgumentException("not a command of calls: " + command.op());
         };
+    }
+
+    private long lock(Command command) {
+        waitingForLocks.incrementAndGet();
+        try {
+            return locks.acquire(command.id(), command.operand0(), deadline(command));
+        } finally {
+            waitingForLocks.decrementAndGet();
+        }
     }
 
     private long call(Command command, MemorySegment request, MemorySegment window) {

@@ -173,19 +173,36 @@ final class SessionLocks {
         return held != null && held.isHeld();
     }
 
-    /** Waits for a lock; returns the fencing token. */
-    long acquire(long number, Duration deadline) {
+    /**
+     * Waits for a lock.
+     *
+     * @param attempt the application's number for this attempt; 0: it cannot be cancelled
+     * @return the fencing token, or 0 when the attempt was cancelled
+     */
+    long acquire(long number, long attempt, Duration deadline) {
         requireNoneLost();
         Entry entry = entry(number);
         HeldLock held = entry.lock.acquire(deadline);
-        synchronized (entry) {
-            entry.enter(held, 0);
+        if (!enter(entry, held, attempt)) {
+            return 0;
         }
         if (lostAlready(entry, held)) {
             throw new LmrUnavailableException(
                     "lock \"%s\" was lost at once, because the cluster removed this node".formatted(held.name()));
         }
         return held.fencingToken();
+    }
+
+    /** Enters a lock, or releases it if the attempt was cancelled; returns false then. */
+    private static boolean enter(Entry entry, HeldLock held, long attempt) {
+        synchronized (entry) {
+            if (!entry.cancelled.remove(attempt)) {
+                entry.enter(held, attempt);
+                return true;
+            }
+        }
+        held.close();
+        return false;
     }
 
     /**
@@ -215,18 +232,7 @@ final class SessionLocks {
             return 0;
         }
         HeldLock held = acquired.get();
-        boolean entered = false;
-        synchronized (entry) {
-            if (!entry.cancelled.remove(attempt)) {
-                entry.enter(held, attempt);
-                entered = true;
-            }
-        }
-        if (!entered) {
-            held.close();
-            return 0;
-        }
-        return lostAlready(entry, held) ? 0 : held.fencingToken();
+        return !enter(entry, held, attempt) || lostAlready(entry, held) ? 0 : held.fencingToken();
     }
 
     /**

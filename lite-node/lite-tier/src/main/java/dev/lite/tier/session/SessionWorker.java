@@ -496,8 +496,8 @@ final class SessionWorker {
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
         long unused = counts.count(slot, op, length);
-        if (Op.isRpc(op)) {
-            if (op != Op.REPLY && op != Op.FAIL) {
+        if (Op.mayWait(op)) {
+            if (op != Op.REPLY && op != Op.FAIL && op != Op.LOCK) {
                 server.takeRole(); // before the post, so that the answer finds it taken
             }
             if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1, timeoutNs), slots)) {

@@ -398,7 +398,7 @@ public final class FakeNode implements AutoCloseable {
                     }
                     return before;
                 }
-                case Op.TRY_LOCK -> {
+                case Op.TRY_LOCK, Op.LOCK -> {
                     return lastNumber.incrementAndGet();
                 }
                 case Op.UNLOCK -> {

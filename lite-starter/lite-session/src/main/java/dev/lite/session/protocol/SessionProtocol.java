@@ -3,7 +3,7 @@ package dev.lite.session.protocol;
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol. There is no negotiation: both sides must have the same one. */
-    public static final int VERSION = 6;
+    public static final int VERSION = 7;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"
@@ -66,6 +66,12 @@ public final class SessionProtocol {
         public static final int LOCK_HELD = 18;
 
         /**
+         * Waits for the slot's time-out for the lock with the number in {@code lh}; {@code operand0} is the number of the attempt. The
+         * result is the fencing token, or 0 if the attempt was cancelled.
+         */
+        public static final int LOCK = 19;
+
+        /**
          * Calls the function, or sends to the port, with the number in {@code lh}. The window's first {@code length} bytes are the
          * context, of {@code operand1} bytes, and the request. {@code operand0} is the longest reply in bytes, within the slot's time-out. The reply is in the window
          * afterwards, and the result is its length.
@@ -95,14 +101,14 @@ public final class SessionProtocol {
 
         private Op() {}
 
-        /** Whether the operation belongs to locks. */
+        /** Whether the operation belongs to locks and needs no wait. */
         public static boolean isLock(int op) {
             return op >= TRY_LOCK && op <= LOCK_HELD;
         }
 
-        /** Whether the operation belongs to calls and messages. */
-        public static boolean isRpc(int op) {
-            return op >= CALL && op <= FAIL;
+        /** Whether the operation may wait for others: it belongs to calls and messages, or waits for a lock. */
+        public static boolean mayWait(int op) {
+            return (op >= CALL && op <= FAIL) || op == LOCK;
         }
 
         /** The operation's name for messages. */
@@ -120,6 +126,7 @@ public final class SessionProtocol {
                 case TRY_LOCK -> "tryLock";
                 case UNLOCK -> "unlock";
                 case LOCK_HELD -> "isHeld";
+                case LOCK -> "lock";
                 case MEMSET -> "memset";
                 default -> "operation " + op;
             };
