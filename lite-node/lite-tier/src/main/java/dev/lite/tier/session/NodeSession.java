@@ -214,7 +214,7 @@ final class NodeSession implements Runnable {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
         SessionLocks locks = new SessionLocks(opened.sync());
-        RpcCommands rpc = new RpcCommands(name(), opened, locks);
+        RpcCommands rpc = new RpcCommands(name(), opened, locks, server.lockWaits());
         SessionWorker newWorker = new SessionWorker(
                 name(),
                 "lite-session-%d-data".formatted(id),

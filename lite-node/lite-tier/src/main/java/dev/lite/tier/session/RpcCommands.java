@@ -28,6 +28,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -62,6 +64,7 @@ final class RpcCommands {
     private final String session;
     private final TierSession tier;
     private final SessionLocks locks;
+    private final Executor lockWaits;
     private final OpenedFunctions opened;
     private final ReceivedCalls received;
     /** Commands from their start until their slot is completed. */
@@ -116,10 +119,11 @@ final class RpcCommands {
         }
     }
 
-    RpcCommands(String session, TierSession tier, SessionLocks locks) {
+    RpcCommands(String session, TierSession tier, SessionLocks locks, Executor lockWaits) {
         this.session = session;
         this.tier = tier;
         this.locks = locks;
+        this.lockWaits = lockWaits;
         AtomicLong lastNumber = new AtomicLong();
         opened = new OpenedFunctions(tier::rpc, lastNumber);
         received = new ReceivedCalls(session, lastNumber, this::later);
@@ -160,9 +164,22 @@ final class RpcCommands {
             return true;
         }
         if (!started) {
-            later(() -> run(one));
+            if (command.op() == Op.LOCK) {
+                waitForLock(one);
+            } else {
+                later(() -> run(one));
+            }
         }
         return true;
+    }
+
+    /** Lets a platform thread wait, which the release wakes directly; a virtual thread if there are too many waits. */
+    private void waitForLock(Running one) {
+        try {
+            lockWaits.execute(() -> run(one));
+        } catch (RejectedExecutionException tooMany) {
+            later(() -> run(one));
+        }
     }
 
     /** Whether commands are under way that the fabric may end. */
@@ -596,6 +613,7 @@ final class RpcCommands {
         ended = true;
         opened.closeAll();
         received.failAll();
+        tier.sync().endWaits();
         while (running.get() > 0) {
             for (int slot = 0; slot < bySlot.length(); slot++) {
                 Running one = bySlot.get(slot);

@@ -16,6 +16,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -36,9 +39,21 @@ public final class SessionServer implements AutoCloseable {
     private static final long CLOSE_WAIT_NS = TimeUnit.SECONDS.toNanos(15);
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
+    /** Threads that wait for locks in place of applications. */
+    private static final int LOCK_WAITS_MAX = 32;
+
+    private static final long LOCK_WAITER_IDLE_S = 5;
+
     private final SessionServerConfig config;
     private final SessionBackend backend;
     private final SessionWatch watch = new SessionWatch();
+    private final ThreadPoolExecutor lockWaits = new ThreadPoolExecutor(
+            0,
+            LOCK_WAITS_MAX,
+            LOCK_WAITER_IDLE_S,
+            TimeUnit.SECONDS,
+            new SynchronousQueue<>(),
+            Thread.ofPlatform().daemon().name("lite-session-lock-", 0).factory());
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
     private final AtomicInteger sessions = new AtomicInteger();
     /** The operations of the sessions that have ended; also the lock of their removal. */
@@ -86,6 +101,11 @@ public final class SessionServer implements AutoCloseable {
     /** Watches the data threads of all sessions. */
     SessionWatch watch() {
         return watch;
+    }
+
+    /** Runs waits for locks; rejects further ones while it has {@value #LOCK_WAITS_MAX}. */
+    Executor lockWaits() {
+        return lockWaits;
     }
 
     /** The socket on which it listens. */
@@ -192,6 +212,7 @@ public final class SessionServer implements AutoCloseable {
             LOG.warn("{} sessions on {} had not ended after 15 s", connections.size(), config.socket());
         }
         watch.close();
+        lockWaits.shutdownNow();
     }
 
     private static void join(@Nullable Thread thread, long deadlineNs) {

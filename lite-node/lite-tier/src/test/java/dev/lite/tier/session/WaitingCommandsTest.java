@@ -132,7 +132,7 @@ class WaitingCommandsTest {
         here = cluster.node(0);
         other = cluster.attach(1);
         session = here.open("app", "test");
-        commands = new RpcCommands("test", session, new SessionLocks(session.sync()));
+        commands = new RpcCommands("test", session, new SessionLocks(session.sync()), Runnable::run);
     }
 
     @AfterEach
