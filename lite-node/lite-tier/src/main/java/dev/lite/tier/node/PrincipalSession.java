@@ -16,6 +16,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.AsyncOperations;
+import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
@@ -27,6 +28,7 @@ import dev.lite.tier.lmr.MemoryService;
 import dev.lite.tier.memory.BulkOperations;
 import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.qos.SessionQos;
 import dev.lite.tier.sync.SessionSync;
 import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
@@ -54,6 +56,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     private final int handlesMax;
     private final Duration deadline;
     private final SessionSync sync;
+    private final SessionQos qos;
 
     @GuardedBy("this")
     private int handles;
@@ -84,12 +87,14 @@ final class PrincipalSession implements TierSession, HandleOwner {
             TierRpc rpc,
             SyncService sync,
             String principal,
+            SessionQos qos,
             int handlesMax,
             Duration deadline) {
         this.node = node;
         this.lmrs = lmrs;
         this.rpc = rpc;
         this.principal = principal;
+        this.qos = qos;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
         this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), deadline);
@@ -170,6 +175,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 lmrs.memory().discard(mapping);
                 throw ended();
             }
+            mapping.gate(); // a change may have missed it before it was in the table
             return mapping;
         } finally {
             if (!kept) {
@@ -246,6 +252,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 mapping.unmap();
                 throw ended();
             }
+            mapping.gate(); // a change may have missed it before it was in the table
             return mapping;
         } finally {
             if (counted) {
@@ -283,7 +290,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     }
 
     private Mapping own(TierHandle handle) {
-        if (handle instanceof Mapping mapping && mapping.owner() == this) {
+        if (handle.unwrap() instanceof Mapping mapping && mapping.owner() == this) {
             return mapping;
         }
         throw new IllegalArgumentException("%s belongs to another session".formatted(handle));
@@ -331,6 +338,21 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @Override
     public RemoteMemory remoteMemory() {
         return lmrs.remoteMemory();
+    }
+
+    @Override
+    public RemoteMemory remoteMemory(boolean low) {
+        return qos.memory(low);
+    }
+
+    @Override
+    public @Nullable Admission admission(boolean low) {
+        return qos.admission(low);
+    }
+
+    @Override
+    public boolean isGated() {
+        return qos.isGated();
     }
 
     @Override
@@ -409,6 +431,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             names = Map.copyOf(namesOfSession);
         }
         rpc.close();
+        qos.close();
         sync.endWaits();
         List<Mapping> mine = lmrs.mappings().of(this);
         if (endHandles(mine)) {
