@@ -2,7 +2,9 @@ package dev.lite.cluster.qos;
 
 import dev.lite.cluster.qos.QosPolicy.Mode;
 import dev.lite.cluster.qos.QosPolicy.Quota;
+import java.lang.reflect.RecordComponent;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +31,17 @@ public record QosChange(
         @Nullable Double roundTripFactor,
         @Nullable Long lowBytesPerSecond,
         @Nullable Map<String, Quota> quotas) {
+    /** The names of all values. */
+    public static final List<String> FIELDS = Arrays.stream(QosChange.class.getRecordComponents())
+            .map(RecordComponent::getName)
+            .toList();
+
     private static final int PERCENT = 100;
+
+    /** Whether it changes nothing. */
+    public boolean isEmpty() {
+        return equals(new QosChange(null, null, null, null, null, null, null, null));
+    }
 
     /** A change of the mode only. */
     public static QosChange ofMode(String mode) {

@@ -1,9 +1,9 @@
 package dev.lite.fabric.rdma;
 
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
-import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.driver.DriverEndpoint;
 import dev.lite.fabric.driver.SomeLanes;
 import dev.lite.fabric.rdma.verbs.WorkRequest;
@@ -60,8 +60,7 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
     }
 
     /** @param count of the lanes from {@code first} on, or {@link #ALL_LANES} */
-    private Post transfer(
-            boolean write, long offset, long local, long length, long context, int first, int count) {
+    private Post transfer(boolean write, long offset, long local, long length, long context, int first, int count) {
         var current = link();
         if (current == null || end() != null) {
             return Post.CLOSED;

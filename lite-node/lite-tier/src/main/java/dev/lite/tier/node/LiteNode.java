@@ -297,7 +297,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     @Override
     public TierSession open(String principal, String application) {
-        return open(principal, application, config.priorities().getOrDefault(principal, Priority.HIGH));
+        return open(principal, application, priority(principal));
     }
 
     private PrincipalSession open(String principal, String application, Priority priority) {
@@ -344,7 +344,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return qosFollower.trouble();
     }
 
+    private boolean passesNodes(String principal) {
+        return qos.hasQuota(principal)
+                || (qos.policy().mode() == QosPolicy.Mode.SW_PRI && priority(principal) == Priority.LOW);
+    }
+
+    private Priority priority(String principal) {
+        return config.priorities().getOrDefault(principal, Priority.HIGH);
+    }
+
     private void gateHandles() {
+        channels.passNodes(this::passesNodes);
         lmrs.mappings()
                 .find(mapping -> mapping.owner() instanceof PrincipalSession)
                 .forEach(Mapping::gate);

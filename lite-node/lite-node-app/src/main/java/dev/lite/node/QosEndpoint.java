@@ -1,0 +1,114 @@
+package dev.lite.node;
+
+import dev.lite.cluster.qos.QosChange;
+import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.cluster.qos.QosPolicy.Quota;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.qos.QosStatus;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
+import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
+import org.springframework.stereotype.Component;
+
+/**
+ * {@code /actuator/liteqos}: the node's policy for quality of service, and what it does now. A change lasts until the cluster's
+ * policy changes, or the node restarts.
+ */
+@Component
+@WebEndpoint(id = "liteqos")
+class QosEndpoint {
+    private static final List<String> QUOTA_FIELDS = List.of("bytesPerSecond", "operationsPerSecond");
+
+    private final LiteNode node;
+
+    QosEndpoint(LiteNode node) {
+        this.node = node;
+    }
+
+    /**
+     * The policy of the node.
+     *
+     * @param status the policy and what it does now
+     * @param clusterRevision the number of the cluster's policy that the node has seen; 0: none
+     * @param trouble why the node does not follow that policy; empty if it does
+     */
+    record View(QosStatus status, long clusterRevision, String trouble) {}
+
+    /** A refusal: what, the value, and the limit. */
+    record Refusal(int status, String detail) {}
+
+    @ReadOperation
+    View read() {
+        return new View(node.qos().status(), node.qosRevision(), node.qosTrouble());
+    }
+
+    /** The values are texts, so that a wrong one can be named. What is missing stays as it is. */
+    @WriteOperation
+    WebEndpointResponse<Object> write(
+            @Nullable String mode,
+            @Nullable String highShare,
+            @Nullable String lowShare,
+            @Nullable String lightLoad,
+            @Nullable String heavyLoad,
+            @Nullable String roundTripFactor,
+            @Nullable String lowBytesPerSecond,
+            @Nullable Map<String, Object> quotas) {
+        try {
+            QosChange change = new QosChange(
+                    mode,
+                    number("highShare", highShare, Integer::valueOf),
+                    number("lowShare", lowShare, Integer::valueOf),
+                    number("lightLoad", lightLoad, Double::valueOf),
+                    number("heavyLoad", heavyLoad, Double::valueOf),
+                    number("roundTripFactor", roundTripFactor, Double::valueOf),
+                    number("lowBytesPerSecond", lowBytesPerSecond, Long::valueOf),
+                    quotas == null ? null : quotas(quotas));
+            if (change.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "the request changes nothing; it must have one of the fields " + QosChange.FIELDS);
+            }
+            QosPolicy unused = node.qos().change(change::applyTo);
+            return new WebEndpointResponse<>(read());
+        } catch (IllegalArgumentException refused) {
+            return new WebEndpointResponse<>(
+                    new Refusal(WebEndpointResponse.STATUS_BAD_REQUEST, String.valueOf(refused.getMessage())),
+                    WebEndpointResponse.STATUS_BAD_REQUEST);
+        }
+    }
+
+    private static <T> @Nullable T number(String what, @Nullable String text, Function<String, T> parse) {
+        if (text == null) {
+            return null;
+        }
+        try {
+            return parse.apply(text.strip());
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("%s is \"%s\"; it must be a number".formatted(what, text), e);
+        }
+    }
+
+    private static Map<String, Quota> quotas(Map<String, Object> given) {
+        Map<String, Quota> quotas = new TreeMap<>();
+        given.forEach((principal, value) -> {
+            if (!(value instanceof Map<?, ?> fields) || !QUOTA_FIELDS.containsAll(fields.keySet())) {
+                throw new IllegalArgumentException("the quota of \"%s\" is %s; it must be an object with %s"
+                        .formatted(principal, value, QUOTA_FIELDS));
+            }
+            quotas.put(principal, new Quota(rate(principal, fields, 0), rate(principal, fields, 1)));
+        });
+        return quotas;
+    }
+
+    private static @Nullable Long rate(String principal, Map<?, ?> fields, int field) {
+        String name = QUOTA_FIELDS.get(field);
+        Object value = fields.get(name);
+        return number(
+                "%s of \"%s\"".formatted(name, principal), value == null ? null : value.toString(), Long::valueOf);
+    }
+}
