@@ -344,6 +344,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return qosFollower.trouble();
     }
 
+    /** Why no lanes can be reserved for a priority, with the value and the limit; empty if they can. */
+    public String laneTrouble() {
+        return links.whyNoLanes().orElse("");
+    }
+
     private boolean passesNodes(String principal) {
         return qos.hasQuota(principal)
                 || (qos.policy().mode() == QosPolicy.Mode.SW_PRI && priority(principal) == Priority.LOW);
