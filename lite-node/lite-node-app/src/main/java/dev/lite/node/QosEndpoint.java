@@ -7,6 +7,7 @@ import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.qos.QosStatus;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +24,16 @@ import org.springframework.stereotype.Component;
 @Component
 @WebEndpoint(id = "liteqos")
 class QosEndpoint {
-    private static final List<String> QUOTA_FIELDS = List.of("bytesPerSecond", "operationsPerSecond");
+    private static final List<String> FIELDS = List.of(
+            "mode",
+            "highShare",
+            "lowShare",
+            "lightLoad",
+            "heavyLoad",
+            "roundTripFactor",
+            "lowBytesPerSecond",
+            "bytesQuotas",
+            "operationsQuotas");
 
     private final LiteNode node;
 
@@ -48,7 +58,10 @@ class QosEndpoint {
         return new View(node.qos().status(), node.qosRevision(), node.qosTrouble());
     }
 
-    /** The values are texts, so that a wrong one can be named. What is missing stays as it is. */
+    /**
+     * The values are texts: Actuator has no others, and so a wrong one can be named. What is missing stays as it is. The quotas
+     * are as {@code PRINCIPAL=RATE,PRINCIPAL=RATE}; if one of both is given, they replace all former ones.
+     */
     @WriteOperation
     WebEndpointResponse<Object> write(
             @Nullable String mode,
@@ -58,7 +71,8 @@ class QosEndpoint {
             @Nullable String heavyLoad,
             @Nullable String roundTripFactor,
             @Nullable String lowBytesPerSecond,
-            @Nullable Map<String, Object> quotas) {
+            @Nullable String bytesQuotas,
+            @Nullable String operationsQuotas) {
         try {
             QosChange change = new QosChange(
                     mode,
@@ -68,10 +82,10 @@ class QosEndpoint {
                     number("heavyLoad", heavyLoad, Double::valueOf),
                     number("roundTripFactor", roundTripFactor, Double::valueOf),
                     number("lowBytesPerSecond", lowBytesPerSecond, Long::valueOf),
-                    quotas == null ? null : quotas(quotas));
+                    quotas(bytesQuotas, operationsQuotas));
             if (change.isEmpty()) {
                 throw new IllegalArgumentException(
-                        "the request changes nothing; it must have one of the fields " + QosChange.FIELDS);
+                        "the request changes nothing; it must have one of the fields " + FIELDS);
             }
             QosPolicy unused = node.qos().change(change::applyTo);
             return new WebEndpointResponse<>(read());
@@ -93,22 +107,34 @@ class QosEndpoint {
         }
     }
 
-    private static Map<String, Quota> quotas(Map<String, Object> given) {
+    private static @Nullable Map<String, Quota> quotas(
+            @Nullable String bytesQuotas, @Nullable String operationsQuotas) {
+        if (bytesQuotas == null && operationsQuotas == null) {
+            return null;
+        }
+        Map<String, Long> bytes = rates("bytesQuotas", bytesQuotas);
+        Map<String, Long> operations = rates("operationsQuotas", operationsQuotas);
         Map<String, Quota> quotas = new TreeMap<>();
-        given.forEach((principal, value) -> {
-            if (!(value instanceof Map<?, ?> fields) || !QUOTA_FIELDS.containsAll(fields.keySet())) {
-                throw new IllegalArgumentException("the quota of \"%s\" is %s; it must be an object with %s"
-                        .formatted(principal, value, QUOTA_FIELDS));
-            }
-            quotas.put(principal, new Quota(rate(principal, fields, 0), rate(principal, fields, 1)));
-        });
+        bytes.forEach((principal, rate) -> quotas.put(principal, new Quota(rate, operations.get(principal))));
+        operations.forEach((principal, rate) -> quotas.putIfAbsent(principal, new Quota(null, rate)));
         return quotas;
     }
 
-    private static @Nullable Long rate(String principal, Map<?, ?> fields, int field) {
-        String name = QUOTA_FIELDS.get(field);
-        Object value = fields.get(name);
-        return number(
-                "%s of \"%s\"".formatted(name, principal), value == null ? null : value.toString(), Long::valueOf);
+    private static Map<String, Long> rates(String what, @Nullable String text) {
+        Map<String, Long> rates = new TreeMap<>();
+        if (text == null || text.isBlank()) {
+            return rates;
+        }
+        for (String one : text.split(",", -1)) {
+            int equals = one.lastIndexOf('=');
+            if (equals < 0) {
+                throw new IllegalArgumentException(
+                        "%s is \"%s\"; it must be PRINCIPAL=RATE,PRINCIPAL=RATE".formatted(what, text));
+            }
+            String principal = one.substring(0, equals).strip();
+            Long rate = number("%s of \"%s\"".formatted(what, principal), one.substring(equals + 1), Long::valueOf);
+            rates.put(principal, Objects.requireNonNull(rate));
+        }
+        return rates;
     }
 }

@@ -252,15 +252,16 @@ class QosClusterTest {
         assertThat(post(url, "{\"mode\": \"fast\"}").body()).contains("mode is \\\"fast\\\"; it must be one of");
         assertThat(post(url, "{\"lowBytesPerSecond\": \"much\"}").body())
                 .contains("lowBytesPerSecond is \\\"much\\\"; it must be a number");
-        assertThat(post(url, "{\"quotas\": {\"batch\": {\"operationsPerSecond\": 0}}}")
-                        .body())
+        assertThat(post(url, "{\"operationsQuotas\": \"batch=0\"}").body())
                 .contains("operationsPerSecond of \\\"batch\\\" is 0; it must be 1");
-        assertThat(post(url, "{\"quotas\": {\"batch\": 7}}").body()).contains("the quota of \\\"batch\\\" is 7");
+        assertThat(post(url, "{\"bytesQuotas\": \"batch\"}").body())
+                .contains("bytesQuotas is \\\"batch\\\"; it must be PRINCIPAL=RATE,PRINCIPAL=RATE");
+        assertThat(post(url, "{\"bytesQuotas\": \"batch=x\"}").body())
+                .contains("bytesQuotas of \\\"batch\\\" is \\\"x\\\"; it must be a number");
         assertThat(post(url, "{\"mod\": \"SW_PRI\"}").body()).contains("the request changes nothing");
         assertThat(mode(1)).isEqualTo("OFF");
 
-        JsonNode changed =
-                json(post(url, "{\"mode\": \"SW_PRI\", \"quotas\": {\"batch\": {\"operationsPerSecond\": 5}}}"));
+        JsonNode changed = json(post(url, "{\"mode\": \"SW_PRI\", \"operationsQuotas\": \"batch=5\"}"));
         assertThat(changed.path("status").path("policy").path("mode").asString())
                 .isEqualTo("SW_PRI");
         assertThat(mode(2)).isEqualTo("OFF");

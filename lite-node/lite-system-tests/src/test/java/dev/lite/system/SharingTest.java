@@ -39,8 +39,6 @@ class SharingTest {
     private static final int OTHER_DESCRIPTORS = 8;
 
     private static final String SESSION_THREADS = "lite-session-";
-    private static final String ACCEPTOR = "lite-session-ac";
-    private static final int NAME_CHARACTERS = 15;
     private static final String ESTABLISHED = "01";
 
     @Test
@@ -100,10 +98,12 @@ class SharingTest {
     }
 
     private static boolean isSession(String name) {
-        return name.startsWith(SESSION_THREADS) && !name.equals(ACCEPTOR) && Character.isDigit(name.charAt(13));
+        return name.length() > SESSION_THREADS.length()
+                && name.startsWith(SESSION_THREADS)
+                && Character.isDigit(name.charAt(SESSION_THREADS.length()));
     }
 
-    /** LITE's own threads that belong to no application. The names of the kernel have {@value #NAME_CHARACTERS} characters. */
+    /** LITE's own threads that belong to no application. The kernel's names have 15 characters. */
     private static boolean isShared(String name) {
         return name.startsWith("lite-") && !isSession(name);
     }
@@ -131,7 +131,7 @@ class SharingTest {
         Set<String> mine = connections(pid);
         Set<String> theirs = new HashSet<>();
         for (String connection : connections(other)) {
-            String[] ends = connection.split(" ");
+            String[] ends = connection.split(" ", 2);
             theirs.add(ends[1] + " " + ends[0]);
         }
         mine.retainAll(theirs);
@@ -152,7 +152,7 @@ class SharingTest {
         Set<String> found = new HashSet<>();
         for (String table : List.of("tcp", "tcp6")) {
             for (String line : lines(Path.of("/proc", Long.toString(pid), "net", table))) {
-                String[] fields = line.strip().split("\\s+");
+                String[] fields = line.strip().split("\\s+", 0);
                 if (fields.length > 9
                         && fields[3].equals(ESTABLISHED)
                         && sockets.contains("socket:[%s]".formatted(fields[9]))) {
