@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.qos.QosRecord;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.qos.QosService;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -61,7 +62,7 @@ final class QosFollower implements AutoCloseable {
         try {
             while (awaitChange()) {
                 while (!closed && !follow()) {
-                    pause();
+                    Polling.sleepNs(RETRY_NS);
                 }
             }
         } catch (InterruptedException e) {
@@ -75,12 +76,6 @@ final class QosFollower implements AutoCloseable {
         }
         changed = false;
         return !closed;
-    }
-
-    private synchronized void pause() throws InterruptedException {
-        if (!closed) {
-            TimeUnit.NANOSECONDS.timedWait(this, RETRY_NS);
-        }
     }
 
     /** False if the policy could not be read. */
