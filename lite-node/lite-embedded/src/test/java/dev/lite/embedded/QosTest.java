@@ -110,9 +110,11 @@ class QosTest {
     @ParameterizedTest
     @ValueSource(strings = {"node-1", "node-2"})
     void aSessionOfLowPriorityCannotRaiseItsCalls(String node) throws Exception {
-        try (Lite low = cluster.nodes().getFirst().attach("low", Priority.LOW)) {
-            RpcClient client = low.rpc().bind(node, "qos/raise/" + node);
-            assertThat(order(node, client, client.withPriority(Priority.HIGH))).isEqualTo(times(4, "first", "second"));
+        try (Lite low = cluster.nodes().getFirst().attach("low", Priority.LOW);
+                Lite high = cluster.attach("high")) {
+            String function = "qos/raise/" + node;
+            RpcClient raised = low.rpc().bind(node, function).withPriority(Priority.HIGH);
+            assertThat(order(node, raised, high.rpc().bind(node, function))).isEqualTo(times(4, "second", "first"));
         }
     }
 
