@@ -37,6 +37,7 @@ public final class Site {
                     "docs/operating/monitoring.md",
                     "docs/operating/failures.md",
                     "docs/operating/manager.md",
+                    "docs/operating/qos.md",
                     "docs/operating/rdma.md"),
             new Section("Internals", "docs/internals.md", "docs/simulation.md", "docs/contributing.md"));
 

@@ -29,6 +29,7 @@ import picocli.CommandLine.Spec;
             ReadCommands.Locks.class,
             ReadCommands.Epochs.class,
             OrdersCommand.class,
+            QosCommand.class,
             WatchCommand.class,
             OrderCommands.Drain.class,
             OrderCommands.Undrain.class,

@@ -96,6 +96,20 @@ final class ManagerClient implements AutoCloseable {
     }
 
     /**
+     * Sends a PUT request, which must be safe to repeat.
+     *
+     * @param body JSON
+     * @throws CommandFailedException when no manager responds, or one responds with an error
+     */
+    JsonNode put(String path, String body) {
+        return send(
+                path,
+                HttpRequest.newBuilder()
+                        .header("Content-Type", "application/json")
+                        .PUT(HttpRequest.BodyPublishers.ofString(body)));
+    }
+
+    /**
      * Polls an order until it is done.
      *
      * @param progress receives a line for each new state or note

@@ -482,4 +482,38 @@ class CommandsTest {
         assertThat(out.toString()).isEqualTo("node-two\nshop/a b\nshop/b\n");
         assertThat(ask("names", "wishes")).isEqualTo(ExitStatus.USAGE);
     }
+
+    private static final String QOS =
+            "{'revision':3,'policy':{'mode':'SW_PRI','highShare':75,'lowShare':25,'lightLoad':0.1,'heavyLoad':1.0,'roundTripFactor':2.0,'lowBytesPerSecond':1048576,'quotas':{'batch':{'bytesPerSecond':65536,'operationsPerSecond':null}}}}";
+
+    @Test
+    void qosShowsThePolicy() {
+        manager.with("GET /api/qos", 200, QOS);
+        assertThat(ask("qos")).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                REVISION  MODE    HIGH SHARE  LIGHT LOAD  HEAVY LOAD  ROUND TRIP FACTOR  LOW RATE
+                3         SW_PRI  75 %        0.1         1.0         2.0                1 MiB/s
+                PRINCIPAL  BYTES PER SECOND  OPERATIONS PER SECOND
+                batch      65536
+                """);
+    }
+
+    @Test
+    void qosChangesWhatItsOptionsSay() {
+        manager.with("PUT /api/qos", 200, QOS);
+        assertThat(ask("qos", "--mode", "sw-pri", "--heavy-load", "4", "--bytes-quota", "batch=65536"))
+                .isZero();
+        assertThat(manager.requests())
+                .containsExactly(
+                        "PUT /api/qos {\"mode\":\"sw-pri\",\"heavyLoad\":4.0,\"quotas\":{\"batch\":{\"bytesPerSecond\":65536}}}");
+    }
+
+    @Test
+    void qosPrintsTheManagersRefusal() {
+        manager.with("PUT /api/qos", 400, "{'detail':'mode is fast'}");
+        assertThat(ask("qos", "--mode", "fast")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString()).contains("mode is fast");
+        assertThat(ask("qos", "--no-quotas", "--bytes-quota", "batch=65536")).isEqualTo(ExitStatus.USAGE);
+        assertThat(err.toString()).contains("give only one of both");
+    }
 }

@@ -2,6 +2,7 @@ package dev.lite.embedded;
 
 import dev.lite.api.Lite;
 import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.qos.QosPolicy;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -56,6 +57,11 @@ public final class EmbeddedCluster implements AutoCloseable {
     /** Opens a session with the first node. The caller is trusted to name its principal. */
     public Lite attach(String principal) {
         return nodes.getFirst().attach(principal);
+    }
+
+    /** Sets the policy for quality of service of every node; see {@link EmbeddedNode#setQos}. */
+    public void setQos(QosPolicy policy) {
+        nodes.forEach(node -> node.setQos(policy));
     }
 
     /** The nodes, in the order of their names. The cluster closes them. */

@@ -1,19 +1,23 @@
 package dev.lite.embedded;
 
 import dev.lite.api.Lite;
+import dev.lite.api.Priority;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.peer.FabricSelection;
+import dev.lite.tier.qos.QosStatus;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -128,6 +132,25 @@ public final class EmbeddedNode implements AutoCloseable {
     /** Opens a session. The caller is trusted to name its principal. */
     public Lite attach(String principal) {
         return node.attach(principal);
+    }
+
+    /** Opens a session with a priority, which its operations never exceed. */
+    public Lite attach(String principal, Priority priority) {
+        return node.attach(principal, Objects.requireNonNull(priority, "priority"));
+    }
+
+    /**
+     * Sets the node's policy for quality of service. It lasts until the cluster's policy changes.
+     *
+     * @throws IllegalArgumentException if this node cannot follow it; the former policy stays
+     */
+    public void setQos(QosPolicy policy) {
+        QosPolicy unused = node.qos().set(Objects.requireNonNull(policy, "policy"));
+    }
+
+    /** The node's policy for quality of service, and what it does now. */
+    public QosStatus qos() {
+        return node.qos().status();
     }
 
     /** For tests. */

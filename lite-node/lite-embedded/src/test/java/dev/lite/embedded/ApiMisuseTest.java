@@ -187,7 +187,8 @@ class ApiMisuseTest {
 
     /** Uses of what has ended. */
     private void states(MisuseWorld world) {
-        Set<String> known = Set.of("id", "name", "size", "permissions", "unwrap", "unmap", "close", "function", "port");
+        Set<String> known = Set.of(
+                "id", "name", "size", "permissions", "withPriority", "unwrap", "unmap", "close", "function", "port");
         state(world, new Subject("an unmapped LmrHandle", LmrHandle.class, world.unmapped), known);
         state(world, new Subject("a freed LmrHandle", LmrHandle.class, world.freed), known);
         state(world, new Subject("a closed RpcServer", RpcServer.class, world.closedServer), known);
@@ -279,6 +280,7 @@ class ApiMisuseTest {
                 "node",
                 "parties",
                 "withContext",
+                "withPriority",
                 "bind",
                 "bindAny");
         for (Subject subject : subjects) {

@@ -8,6 +8,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
@@ -106,6 +107,7 @@ final class MisuseValues {
                         ? "misuse/unused"
                         : world.function;
             case "port" -> method.getName().equals("messages") ? "misuse/unused-port" : world.port.port();
+            case "priority" -> Priority.LOW;
             case "concurrency" -> 1;
             case "parties" -> 2;
             case "context" -> "trace";

@@ -41,6 +41,20 @@ public interface FabricEndpoint {
     }
 
     /**
+     * This connection, with its reads and writes on some of its lanes only. Immediates and atomic operations stay on the first
+     * lane of the connection, since their order matters. Posts, completions and {@link #close} belong to this endpoint. Any
+     * thread; costs little.
+     *
+     * @param first the first lane, from 0
+     * @param count at least 1; the lanes are below {@link #laneCount}
+     * @return this endpoint if the driver cannot tell its lanes apart, or is not connected: see {@link
+     *     FabricCapabilities#lanesMax}
+     */
+    default FabricEndpoint onLanes(int first, int count) {
+        return this;
+    }
+
+    /**
      * The address at which the peer's registered memory is mapped into this process, for plain loads, stores and CPU
      * atomics, or 0 if it is not mapped. The mapping stays until the fabric is closed, even after the endpoint was closed or
      * the peer died; the tier decides whether it may still be used then.

@@ -16,6 +16,8 @@ import org.springframework.context.annotation.Import;
     NodeEndpoint.class,
     NodeHealthIndicator.class,
     NodeMetrics.class,
+    QosEndpoint.class,
+    QosMetrics.class,
     ProcessLifecycle.class
 })
 public class LiteNodeApplication {

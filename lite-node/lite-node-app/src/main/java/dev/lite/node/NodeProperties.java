@@ -1,6 +1,8 @@
 package dev.lite.node;
 
+import dev.lite.api.Priority;
 import dev.lite.cluster.process.HostName;
+import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.channel.NodeChannels;
@@ -52,6 +54,7 @@ import org.springframework.util.unit.DataSize;
  * @param spins Spin iterations of a waiting thread before it blocks.
  * @param session Memory that the node shares with each application.
  * @param management Access to the actuator endpoints.
+ * @param qos Quality of service at the start. A policy of the cluster replaces it.
  */
 @ConfigurationProperties(prefix = "lite.node", ignoreUnknownFields = false)
 record NodeProperties(
@@ -74,7 +77,8 @@ record NodeProperties(
         @DefaultValue("256") int channelsMax,
         @DefaultValue Spins spins,
         @DefaultValue Session session,
-        @DefaultValue Management management) {
+        @DefaultValue Management management,
+        @DefaultValue Qos qos) {
 
     private static final Duration NAME_IDLE_MIN = Duration.ofSeconds(1);
     private static final Duration NAME_IDLE_MAX = Duration.ofDays(1);
@@ -130,19 +134,24 @@ record NodeProperties(
      * @param name Name of the application in permissions.
      * @param uid User id of its process. Default: any.
      * @param token Secret that the application must send. Default: none is required.
+     * @param priority Highest priority of its operations: high or low.
      */
     record Principal(
-            String name, @Nullable Integer uid, @Nullable String token) {
+            String name,
+            @Nullable Integer uid,
+            @Nullable String token,
+            @DefaultValue("high") Priority priority) {
         @Override
         public String toString() {
-            return "Principal[name=%s, uid=%s, token=%s]".formatted(name, uid, token == null ? "none" : "given");
+            return "Principal[name=%s, uid=%s, token=%s, priority=%s]"
+                    .formatted(name, uid, token == null ? "none" : "given", priority);
         }
     }
 
     /**
      * Access to the actuator endpoints.
      *
-     * @param token Secret with which other hosts may read all endpoints: at least 16 characters. Default: they see only
+     * @param token Secret with which other hosts may use all endpoints: at least 16 characters. Default: they see only
      *     health and info.
      */
     record Management(@Nullable String token) {
@@ -159,6 +168,74 @@ record NodeProperties(
         @Override
         public String toString() {
             return "Management[token=%s]".formatted(token == null ? "none" : "given");
+        }
+    }
+
+    /**
+     * Quality of service.
+     *
+     * @param mode Mechanism: off, hw-sep (lanes reserved for each priority) or sw-pri (the sender limits low priority).
+     * @param highShare Percentage of the lanes to each node that hw-sep reserves for high priority; the shares add up to 100.
+     * @param lowShare Percentage of the lanes to each node that hw-sep reserves for low priority.
+     * @param lightLoad Average number of operations of high priority under way below which sw-pri does not limit low priority.
+     * @param heavyLoad Average number of operations of high priority under way from which sw-pri limits low priority.
+     * @param roundTripFactor How many times its shortest round trip an operation of high priority may take before sw-pri limits
+     *     low priority.
+     * @param lowRate Data per second that low priority keeps at a node, at least 64KB.
+     * @param quotas Limits by principal, in every mode.
+     */
+    record Qos(
+            @DefaultValue("off") QosPolicy.Mode mode,
+            @DefaultValue("75") int highShare,
+            @DefaultValue("25") int lowShare,
+            @DefaultValue("0.1") double lightLoad,
+            @DefaultValue("1") double heavyLoad,
+            @DefaultValue("2") double roundTripFactor,
+            @DefaultValue("1MB") DataSize lowRate,
+            @DefaultValue Map<String, Quota> quotas) {
+        private static final Map<String, String> PROPERTIES = Map.of(
+                "highShare", "high-share",
+                "lowShare", "low-share",
+                "lightLoad", "light-load",
+                "heavyLoad", "heavy-load",
+                "roundTripFactor", "round-trip-factor",
+                "lowBytesPerSecond", "low-rate");
+
+        /**
+         * Limits of a principal at this node; at least one of both.
+         *
+         * @param bytes Data per second, at least 64KB. Default: no limit.
+         * @param operations Operations per second, at least 1. Default: no limit.
+         */
+        record Quota(@Nullable DataSize bytes, @Nullable Long operations) {}
+
+        QosPolicy toPolicy() {
+            Map<String, QosPolicy.Quota> byPrincipal = new HashMap<>();
+            quotas.forEach((principal, quota) -> byPrincipal.put(
+                    principal,
+                    new QosPolicy.Quota(
+                            quota.bytes() == null ? null : quota.bytes().toBytes(), quota.operations())));
+            try {
+                return new QosPolicy(
+                        mode,
+                        highShare,
+                        lowShare,
+                        lightLoad,
+                        heavyLoad,
+                        roundTripFactor,
+                        lowRate.toBytes(),
+                        byPrincipal);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(named(String.valueOf(e.getMessage())), e);
+            }
+        }
+
+        private static String named(String message) {
+            String text = message;
+            for (Map.Entry<String, String> property : PROPERTIES.entrySet()) {
+                text = text.replace(property.getKey(), "lite.node.qos." + property.getValue());
+            }
+            return text.startsWith("lite.node.qos.") ? text : "lite.node.qos.quotas: " + text;
         }
     }
 
@@ -344,7 +421,9 @@ record NodeProperties(
                 .arena(arena.directory().toAbsolutePath(), arena.retain())
                 .limits(limits.toConfig(arena.extents()))
                 .deadline(deadline)
-                .channelsMax(channelsMax);
+                .channelsMax(channelsMax)
+                .priorities(priorities())
+                .qos(qos.toPolicy());
         if (chosen.contains("tcp")) {
             builder.fabricOptions("tcp", tcp.toOptions());
         }
@@ -417,6 +496,19 @@ record NodeProperties(
             throw new IllegalArgumentException("lite.node.channels-max is %d; it must be 0 (no channels) to %d"
                     .formatted(channelsMax, NodeChannels.CHANNELS_MAX));
         }
+    }
+
+    private Map<String, Priority> priorities() {
+        Map<String, Priority> byPrincipal = new HashMap<>();
+        for (Principal principal : principals) {
+            Priority before = byPrincipal.put(principal.name(), principal.priority());
+            if (before != null && before != principal.priority()) {
+                throw new IllegalArgumentException(
+                        "lite.node.principals: \"%s\" has the priorities %s and %s; it can have only one"
+                                .formatted(principal.name(), before, principal.priority()));
+            }
+        }
+        return byPrincipal;
     }
 
     private PrincipalPolicy policy() {

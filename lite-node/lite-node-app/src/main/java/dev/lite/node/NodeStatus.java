@@ -26,6 +26,7 @@ import java.util.stream.Collectors;
  * @param operations what applications asked this node for, by kind
  * @param transfers transfers to and from other nodes, by fabric and kind
  * @param repeatedTransfers transfers that were repeated after the loss of a connection
+ * @param laneTrouble why no lanes can be reserved for a priority; empty if they can
  */
 record NodeStatus(
         String name,
@@ -39,7 +40,8 @@ record NodeStatus(
         Map<String, Integer> lockWaiters,
         Map<String, Count> operations,
         Map<String, Map<String, Count>> transfers,
-        long repeatedTransfers) {
+        long repeatedTransfers,
+        String laneTrouble) {
     private static final int LOCKS_MAX = 1000;
 
     /**
@@ -126,7 +128,8 @@ record NodeStatus(
                 lockWaiters(node),
                 tags(operations),
                 transfers,
-                node.repeatedTransfers());
+                node.repeatedTransfers(),
+                node.laneTrouble());
     }
 
     private static Map<String, Integer> lockWaiters(LiteNode node) {

@@ -3,6 +3,8 @@ package dev.lite.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.Priority;
+import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.os.PeerCredentials;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.memory.ArenaConfig;
@@ -95,6 +97,8 @@ class NodePropertiesTest {
                         Duration.ofSeconds(3),
                         11,
                         13,
+                        Map.of(),
+                        QosPolicy.OFF,
                         Map.of(
                                 "tcp",
                                 Map.of(
@@ -235,5 +239,52 @@ class NodePropertiesTest {
         assertThat(bind(Map.of("lite.node.management-url", "http://10.0.0.1:7410/actuator"))
                         .toConfig("lite"))
                 .isNotNull();
+    }
+
+    @Test
+    void aPrincipalHasHighPriorityUnlessItIsGivenAnother() {
+        LiteNodeConfig config = bind(Map.of(
+                        "lite.node.name", "n",
+                        "lite.node.principals[0].name", "batch",
+                        "lite.node.principals[0].uid", "7",
+                        "lite.node.principals[0].priority", "low",
+                        "lite.node.principals[1].name", "shop",
+                        "lite.node.principals[1].uid", "8"))
+                .toConfig("c");
+        assertThat(config.priorities()).isEqualTo(Map.of("batch", Priority.LOW, "shop", Priority.HIGH));
+    }
+
+    @Test
+    void theQualityOfServiceIsThatOfTheProperties() {
+        QosPolicy policy = bind(Map.of(
+                        "lite.node.name", "n",
+                        "lite.node.qos.mode", "sw-pri",
+                        "lite.node.qos.heavy-load", "4",
+                        "lite.node.qos.low-rate", "2MB",
+                        "lite.node.qos.quotas.batch.operations", "50"))
+                .toConfig("c")
+                .qos();
+        assertThat(policy)
+                .isEqualTo(new QosPolicy(
+                        QosPolicy.Mode.SW_PRI,
+                        75,
+                        25,
+                        0.1,
+                        4,
+                        2,
+                        2 << 20,
+                        Map.of("batch", new QosPolicy.Quota(null, 50L))));
+    }
+
+    @Test
+    void wrongSharesAndQuotasAreRefusedByTheirProperties() {
+        assertThatThrownBy(() -> bind(Map.of("lite.node.name", "n", "lite.node.qos.low-share", "30"))
+                        .toConfig("c"))
+                .hasMessage(
+                        "lite.node.qos.high-share is 75 and lite.node.qos.low-share is 30, together 105; they must add up to 100");
+        assertThatThrownBy(() -> bind(Map.of("lite.node.name", "n", "lite.node.qos.quotas.batch.bytes", "1KB"))
+                        .toConfig("c"))
+                .hasMessage(
+                        "lite.node.qos.quotas: bytesPerSecond of \"batch\" is 1024; it must be 65536 to 1099511627776");
     }
 }

@@ -2,6 +2,7 @@ package dev.lite.tier;
 
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
@@ -28,6 +29,12 @@ public interface TierHandle extends LmrHandle {
 
     /** Whether operations now wait for a fabric, unless the LMR moves. */
     boolean needsFabric();
+
+    /** Whether operations may have to wait for permits now: see {@link Admission}. */
+    boolean mustWait();
+
+    @Override
+    TierHandle withPriority(Priority priority);
 
     /**
      * Starts a transfer between the LMR and a segment that waits for a fabric, without a thread that waits. Does not block.

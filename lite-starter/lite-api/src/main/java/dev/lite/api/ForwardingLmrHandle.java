@@ -117,6 +117,11 @@ public abstract class ForwardingLmrHandle implements LmrHandle {
     }
 
     @Override
+    public LmrHandle withPriority(Priority priority) {
+        return unwrap().withPriority(priority);
+    }
+
+    @Override
     public void unmap() {
         unwrap().unmap();
     }

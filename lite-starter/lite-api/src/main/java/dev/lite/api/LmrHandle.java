@@ -322,6 +322,12 @@ public interface LmrHandle extends AutoCloseable {
     void free();
 
     /**
+     * This handle with another priority for its operations, never above that of the session's principal. The view shares the mapping:
+     * {@link #unmap} of one ends both. Its control operations (grant, move, unmap, free) have no priority. Sends nothing.
+     */
+    LmrHandle withPriority(Priority priority);
+
+    /**
      * The handle that does the work: this one, unless it only stands for another, as one that is mapped at its first use does. For
      * implementations of {@link LtMemory}, which get handles from applications.
      */

@@ -33,6 +33,12 @@ public interface RpcClient {
      */
     RpcClient withContext(String context);
 
+    /**
+     * A client of the same function, with the same context, whose calls have another priority, never above that of the session's
+     * principal. The server serves queued calls of high priority first. Sends nothing.
+     */
+    RpcClient withPriority(Priority priority);
+
     /** Calls the function, waits for its reply and returns it. */
     byte[] call(byte[] request, Duration deadline);
 

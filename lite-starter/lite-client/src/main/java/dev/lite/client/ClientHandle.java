@@ -10,6 +10,7 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
@@ -23,10 +24,12 @@ import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Memset;
 import dev.lite.session.protocol.SessionMessage.MoveTo;
 import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -51,7 +54,9 @@ final class ClientHandle implements LmrHandle {
     private final long size;
     private final int permissionBits;
     private final @Nullable String name;
-    private final AtomicInteger state = new AtomicInteger(MAPPED);
+    private final AtomicInteger state;
+    private final Priority priority;
+    private final @Nullable ClientHandle other; // the same handle with the other priority, or null
 
     ClientHandle(Session session, Mapped mapped) {
         this.session = session;
@@ -61,8 +66,40 @@ final class ClientHandle implements LmrHandle {
         size = mapped.size();
         permissionBits = Permission.toBits(mapped.permissions());
         name = mapped.name();
+        state = new AtomicInteger(MAPPED);
+        priority = Priority.HIGH;
+        other = null;
         session.use().mapped();
         transfer = new Transfer(this, data, lh, session.config().pipelineDepth(), session.nodeTimeoutNs());
+    }
+
+    /** A view of low priority. It shares the state: the end of one is the end of both. */
+    private ClientHandle(ClientHandle high) {
+        session = high.session;
+        data = high.data;
+        lh = high.lh;
+        id = high.id;
+        size = high.size;
+        permissionBits = high.permissionBits;
+        name = high.name;
+        state = high.state;
+        priority = Priority.LOW;
+        other = high;
+        transfer = new Transfer(
+                this,
+                data,
+                lh | SessionProtocol.LOW_PRIORITY,
+                session.config().pipelineDepth(),
+                session.nodeTimeoutNs());
+    }
+
+    @Override
+    public LmrHandle withPriority(Priority wanted) {
+        if (Objects.requireNonNull(wanted, "priority") == priority) {
+            return this;
+        }
+        ClientHandle high = other;
+        return high != null ? high : new ClientHandle(this);
     }
 
     @Override

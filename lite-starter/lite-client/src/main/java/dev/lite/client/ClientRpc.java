@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
@@ -14,6 +15,7 @@ import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
@@ -69,12 +71,12 @@ final class ClientRpc implements LtRpc {
     @Override
     public RpcClient bind(String node, String function) {
         NodeInfo.checkName(node);
-        return new Bound(new Target(RpcKind.CLIENT, node, LtRpc.checkName(function)), NO_CONTEXT);
+        return new Bound(new Target(RpcKind.CLIENT, node, LtRpc.checkName(function)), NO_CONTEXT, Priority.HIGH);
     }
 
     @Override
     public RpcClient bindAny(String function) {
-        return new Bound(new Target(RpcKind.ANY, "", LtRpc.checkName(function)), NO_CONTEXT);
+        return new Bound(new Target(RpcKind.ANY, "", LtRpc.checkName(function)), NO_CONTEXT, Priority.HIGH);
     }
 
     @Override
@@ -82,8 +84,8 @@ final class ClientRpc implements LtRpc {
         NodeInfo.checkName(node);
         Segments.requireReadable("message", message);
         Durations.requirePositive(deadline);
-        long none = call(
-                opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port))), NO_CONTEXT, message, EMPTY, deadline);
+        CallTarget target = opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)));
+        long none = call(target, Priority.HIGH, NO_CONTEXT, message, EMPTY, deadline);
         assert none == 0;
     }
 
@@ -107,10 +109,24 @@ final class ClientRpc implements LtRpc {
         return first == null ? opened : first;
     }
 
+    /** Calls of low priority go through the node, which orders them. */
+    private static @Nullable ChannelCaller channelFor(CallTarget target, Priority priority, long bytes) {
+        return priority == Priority.LOW ? null : target.channelFor(bytes);
+    }
+
+    private static long number(CallTarget target, Priority priority) {
+        return priority == Priority.LOW ? target.id() | SessionProtocol.LOW_PRIORITY : target.id();
+    }
+
     private long call(
-            CallTarget target, byte[] context, MemorySegment request, MemorySegment reply, Duration deadline) {
+            CallTarget target,
+            Priority priority,
+            byte[] context,
+            MemorySegment request,
+            MemorySegment reply,
+            Duration deadline) {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
-        ChannelCaller channel = target.channelFor(context.length + request.byteSize());
+        ChannelCaller channel = channelFor(target, priority, context.length + request.byteSize());
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
@@ -124,7 +140,8 @@ final class ClientRpc implements LtRpc {
         }
         int slot = commands.acquire(target.what(), timeoutNs);
         try {
-            long length = run(target, slot, context, request, Math.min(reply.byteSize(), MESSAGE_BYTES_MAX), timeoutNs);
+            long capacity = Math.min(reply.byteSize(), MESSAGE_BYTES_MAX);
+            long length = run(target, priority, slot, context, request, capacity, timeoutNs);
             RawMemory.copyTo(commands.data().window(slot), reply, 0, length);
             return length;
         } finally {
@@ -132,9 +149,10 @@ final class ClientRpc implements LtRpc {
         }
     }
 
-    private byte[] call(CallTarget target, byte[] context, MemorySegment request, Duration deadline) {
+    private byte[] call(
+            CallTarget target, Priority priority, byte[] context, MemorySegment request, Duration deadline) {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
-        ChannelCaller channel = target.channelFor(context.length + request.byteSize());
+        ChannelCaller channel = channelFor(target, priority, context.length + request.byteSize());
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
@@ -148,7 +166,7 @@ final class ClientRpc implements LtRpc {
         }
         int slot = commands.acquire(target.what(), timeoutNs);
         try {
-            byte[] reply = new byte[(int) run(target, slot, context, request, MESSAGE_BYTES_MAX, timeoutNs)];
+            byte[] reply = new byte[(int) run(target, priority, slot, context, request, MESSAGE_BYTES_MAX, timeoutNs)];
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(reply), 0, reply.length);
             return reply;
         } finally {
@@ -162,8 +180,8 @@ final class ClientRpc implements LtRpc {
      * @return null if it did not start: it goes through a channel, or no slot is free
      */
     private @Nullable CompletableFuture<byte[]> tryStart(
-            CallTarget target, byte[] context, byte[] request, Duration deadline) {
-        if (target.channelFor((long) context.length + request.length) != null) {
+            CallTarget target, Priority priority, byte[] context, byte[] request, Duration deadline) {
+        if (channelFor(target, priority, (long) context.length + request.length) != null) {
             return null;
         }
         long timeoutNs = RpcCommandPath.toNanos(deadline);
@@ -186,7 +204,7 @@ final class ClientRpc implements LtRpc {
             commands.start(
                     slot,
                     Op.CALL,
-                    target.id(),
+                    number(target, priority),
                     length,
                     capacity,
                     context.length,
@@ -215,7 +233,13 @@ final class ClientRpc implements LtRpc {
     }
 
     private long run(
-            CallTarget target, int slot, byte[] context, MemorySegment request, long capacity, long timeoutNs) {
+            CallTarget target,
+            Priority priority,
+            int slot,
+            byte[] context,
+            MemorySegment request,
+            long capacity,
+            long timeoutNs) {
         int window = commands.data().windowBytes();
         checkRequest(request.byteSize(), context, window);
         long bytes = put(slot, context, request);
@@ -223,7 +247,7 @@ final class ClientRpc implements LtRpc {
                 target.what(),
                 slot,
                 Op.CALL,
-                target.id(),
+                number(target, priority),
                 bytes,
                 Math.min(capacity, window),
                 context.length,
@@ -257,9 +281,11 @@ final class ClientRpc implements LtRpc {
     private final class Bound implements RpcClient {
         private final Target target;
         private final byte[] context;
+        private final Priority priority;
         private volatile @Nullable CallTarget opened;
 
-        Bound(Target target, byte[] context) {
+        Bound(Target target, byte[] context, Priority priority) {
+            this.priority = priority;
             this.target = target;
             this.context = context;
             opened = targets.get(target);
@@ -277,7 +303,12 @@ final class ClientRpc implements LtRpc {
 
         @Override
         public RpcClient withContext(String other) {
-            return new Bound(target, LtRpc.checkContext(other));
+            return new Bound(target, LtRpc.checkContext(other), priority);
+        }
+
+        @Override
+        public RpcClient withPriority(Priority other) {
+            return new Bound(target, context, Objects.requireNonNull(other, "priority"));
         }
 
         private CallTarget opened() {
@@ -294,14 +325,14 @@ final class ClientRpc implements LtRpc {
             Segments.requireReadable("request", request);
             Segments.requireWritable("reply", reply);
             Durations.requirePositive(deadline);
-            return ClientRpc.this.call(opened(), context, request, reply, deadline);
+            return ClientRpc.this.call(opened(), priority, context, request, reply, deadline);
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
             Objects.requireNonNull(request, "request");
             Durations.requirePositive(deadline);
-            return ClientRpc.this.call(opened(), context, MemorySegment.ofArray(request), deadline);
+            return ClientRpc.this.call(opened(), priority, context, MemorySegment.ofArray(request), deadline);
         }
 
         @Override
@@ -310,7 +341,8 @@ final class ClientRpc implements LtRpc {
             Durations.requirePositive(deadline);
             commands.requireOpen();
             CallTarget known = opened;
-            CompletableFuture<byte[]> started = known == null ? null : tryStart(known, context, request, deadline);
+            CompletableFuture<byte[]> started =
+                    known == null ? null : tryStart(known, priority, context, request, deadline);
             if (started != null) {
                 return started;
             }

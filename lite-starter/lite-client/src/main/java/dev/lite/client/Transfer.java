@@ -2,6 +2,7 @@ package dev.lite.client;
 
 import dev.lite.client.DataPath.Outcome;
 import dev.lite.os.RawMemory;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,7 @@ final class Transfer {
     private final int depth;
     private final long nodeTimeoutNs;
 
+    /** @param lh the number to submit, with the bit for its priority */
     Transfer(ClientHandle handle, DataPath data, long lh, int depth, long nodeTimeoutNs) {
         this.handle = handle;
         this.data = data;
@@ -273,7 +275,7 @@ final class Transfer {
 
     /** Notes the handle, and checks that it is still usable. */
     private void workFor(int slot) {
-        slots.workFor(slot, lh);
+        slots.workFor(slot, lh & ~SessionProtocol.LOW_PRIORITY);
         handle.requireUsable();
     }
 
@@ -285,7 +287,7 @@ final class Transfer {
             if (slot < 0) {
                 break;
             }
-            slots.workFor(slot, lh);
+            slots.workFor(slot, lh & ~SessionProtocol.LOW_PRIORITY);
             mine |= (slot + 1L) << (i * SLOT_BITS);
         }
         return mine;

@@ -43,7 +43,12 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     private volatile boolean running;
     private List<NodeRecord> before = List.of(); // confined to the directory's thread
 
-    EventStreams(ClusterDirectory directory, Leadership leadership, OrderWatch orders, WebProperties properties) {
+    EventStreams(
+            ClusterDirectory directory,
+            Leadership leadership,
+            OrderWatch orders,
+            QosWatch qos,
+            WebProperties properties) {
         this.leadership = leadership;
         this.orders = orders;
         byte[] name = new byte[NAME_BYTES];
@@ -58,12 +63,13 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         leadershipChanged();
         orders.addListener(this::ordersChanged);
         orders.start();
+        qos.start(revision -> events.publish("qos", revision, revision));
     }
 
     @Operation(
             summary = "Server-sent events",
             description =
-                    "Starts with an event \"state\" (the latest of every kind), or with the events missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"leadership\", \"directory\". Reconnect when the stream ends.")
+                    "Starts with an event \"state\" (the latest of every kind), or with the events missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"qos\", \"leadership\", \"directory\". Reconnect when the stream ends.")
     @GetMapping(path = "/api/events", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
     SseEmitter events(
             @Parameter(description = "The id of the last received event")

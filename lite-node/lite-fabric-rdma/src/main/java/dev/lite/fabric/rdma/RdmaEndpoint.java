@@ -1,9 +1,11 @@
 package dev.lite.fabric.rdma;
 
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.DriverEndpoint;
+import dev.lite.fabric.driver.SomeLanes;
 import dev.lite.fabric.rdma.verbs.WorkRequest;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
@@ -12,6 +14,8 @@ import dev.lite.os.waiting.Polling;
 final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
     /** Reads and writes above this size use separate lanes, so that small ones do not wait behind them. */
     private static final int LARGE_BYTES = 16 << 10;
+
+    private static final int ALL_LANES = -1;
 
     private static final long CLOSE_POLL_NS = 20_000;
 
@@ -42,15 +46,21 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
 
     @Override
     public Post read(long remoteOffset, long localAddress, long length, long context) {
-        return transfer(WorkRequest.READ, remoteOffset, localAddress, length, context);
+        return transfer(false, remoteOffset, localAddress, length, context, 0, ALL_LANES);
     }
 
     @Override
     public Post write(long remoteOffset, long localAddress, long length, long context) {
-        return transfer(WorkRequest.WRITE, remoteOffset, localAddress, length, context);
+        return transfer(true, remoteOffset, localAddress, length, context, 0, ALL_LANES);
     }
 
-    private Post transfer(int opcode, long offset, long local, long length, long context) {
+    @Override
+    public FabricEndpoint onLanes(int first, int count) {
+        return link() == null ? this : new SomeLanes(this, this::transfer, first, count);
+    }
+
+    /** @param count of the lanes from {@code first} on, or {@link #ALL_LANES} */
+    private Post transfer(boolean write, long offset, long local, long length, long context, int first, int count) {
         var current = link();
         if (current == null || end() != null) {
             return Post.CLOSED;
@@ -60,8 +70,11 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
             return Post.DONE;
         }
         current.own().checkLocal(local, length);
-        return lane(current, length)
-                .transfer(opcode, current.own(), current.remote(), offset, local, (int) length, 0, null, context);
+        var lanes = current.lanes();
+        int chosen = SomeLanes.choose(length > LARGE_BYTES, first, count == ALL_LANES ? lanes.length : count);
+        int opcode = write ? WorkRequest.WRITE : WorkRequest.READ;
+        return lanes[chosen].transfer(
+                opcode, current.own(), current.remote(), offset, local, (int) length, 0, null, context);
     }
 
     @Override
@@ -104,14 +117,6 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
         }
         current.checkWord(offset);
         return current.mailbox().ask(kind, offset, first, second, result, context);
-    }
-
-    private static RdmaLane lane(RdmaLink link, long length) {
-        var lanes = link.lanes();
-        if (length <= LARGE_BYTES || lanes.length == 1) {
-            return lanes[0];
-        }
-        return lanes[1 + (int) (Thread.currentThread().threadId() % (lanes.length - 1))];
     }
 
     /**

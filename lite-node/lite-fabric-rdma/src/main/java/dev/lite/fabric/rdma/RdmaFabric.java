@@ -29,9 +29,6 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     /** Short enough to complete before the peer timeout at 10 MiB/s. */
     static final long OPERATION_BYTES_MAX = 16 << 20;
 
-    private static final FabricCapabilities CAPABILITIES =
-            new FabricCapabilities(OPERATION_BYTES_MAX, false, true, true);
-
     /** "LITERDM" and the version of the protocol. */
     static final long PROTOCOL = 0x4C49544552444D01L;
 
@@ -116,7 +113,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
 
     @Override
     public FabricCapabilities capabilities() {
-        return CAPABILITIES;
+        return new FabricCapabilities(OPERATION_BYTES_MAX, false, true, true, options.lanes());
     }
 
     @Override

@@ -22,7 +22,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     private static final String SOCKET = "shm.sock";
     private static final int OWNER_ONLY = 0600;
     private static final int BACKLOG = 64;
-    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Long.MAX_VALUE, true, true, false);
+    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Long.MAX_VALUE, true, true, false, 1);
     private static final ShmEndpoint[] NONE = {};
 
     private final FabricConfig config;

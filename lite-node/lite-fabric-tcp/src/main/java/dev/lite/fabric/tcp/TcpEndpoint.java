@@ -1,8 +1,10 @@
 package dev.lite.fabric.tcp;
 
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.DriverEndpoint;
+import dev.lite.fabric.driver.SomeLanes;
 import dev.lite.os.waiting.Deadline;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +18,8 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
 
     /** Guarded by this object: whether the lanes are released. */
     private boolean released;
+
+    private static final int ALL_LANES = -1;
 
     TcpEndpoint(boolean accepted) {
         super(accepted);
@@ -34,26 +38,31 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
 
     @Override
     public Post read(long remoteOffset, long localAddress, long length, long context) {
-        var current = link();
-        if (current == null || end() != null) {
-            return Post.CLOSED;
-        }
-        current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
-        return lane(current, length)
-                .outbound
-                .post(Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context, false);
+        return transfer(false, remoteOffset, localAddress, length, context, 0, ALL_LANES);
     }
 
     @Override
     public Post write(long remoteOffset, long localAddress, long length, long context) {
+        return transfer(true, remoteOffset, localAddress, length, context, 0, ALL_LANES);
+    }
+
+    @Override
+    public FabricEndpoint onLanes(int first, int count) {
+        return link() == null ? this : new SomeLanes(this, this::transfer, first, count);
+    }
+
+    /** @param count of the lanes from {@code first} on, or {@link #ALL_LANES} */
+    private Post transfer(
+            boolean write, long remoteOffset, long localAddress, long length, long context, int first, int count) {
         var current = link();
         if (current == null || end() != null) {
             return Post.CLOSED;
         }
         current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
-        return lane(current, length)
-                .outbound
-                .post(Frame.WRITE, remoteOffset, localAddress, (int) length, 0, 0, 0, context, false);
+        var lanes = current.lanes();
+        int chosen = SomeLanes.choose(length > LARGE_BYTES, first, count == ALL_LANES ? lanes.length : count);
+        return lanes[chosen].outbound.post(
+                write ? Frame.WRITE : Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context, false);
     }
 
     private Post writeImm(
@@ -98,14 +107,6 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         current.checkWord(remoteOffset);
         return current.lanes()[0].outbound.post(
                 Frame.COMPARE_AND_SWAP, remoteOffset, resultAddress, 0, 0, expected, value, context, false);
-    }
-
-    private static TcpLane lane(TcpLink link, long length) {
-        var lanes = link.lanes();
-        if (length <= LARGE_BYTES || lanes.length == 1) {
-            return lanes[0];
-        }
-        return lanes[1 + (int) (Thread.currentThread().threadId() % (lanes.length - 1))];
     }
 
     @Override

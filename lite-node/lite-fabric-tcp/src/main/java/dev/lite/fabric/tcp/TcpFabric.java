@@ -20,8 +20,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     /** A system call takes 300 to 400 ns, a read of memory 30 to 50 ns. */
     private static final int POLL_COST = 8;
 
-    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Frame.LENGTH_MAX, false, false, true);
-
     /** "LITETCP" and the version of the protocol. */
     private static final long PROTOCOL = 0x4C49544554435001L;
 
@@ -84,7 +82,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     @Override
     public FabricCapabilities capabilities() {
-        return CAPABILITIES;
+        return new FabricCapabilities(Frame.LENGTH_MAX, false, false, true, options.lanes());
     }
 
     @Override

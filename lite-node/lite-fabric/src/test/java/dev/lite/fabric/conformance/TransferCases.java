@@ -3,6 +3,7 @@ package dev.lite.fabric.conformance;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.lite.fabric.FabricEndpoint;
@@ -250,6 +251,43 @@ interface TransferCases extends ConformanceCases {
     default void bothEndsOfAConnectionHaveTheSameNumberOfLanes() {
         Pair pair = fabrics().pair();
         assertThat(pair.out().laneCount()).isPositive().isEqualTo(pair.in().laneCount());
+    }
+
+    @Test
+    default void aDriverTellsAsManyLanesApartAsItSays() {
+        Pair pair = fabrics().pair();
+        int most = pair.from().fabric.capabilities().lanesMax();
+        int lanes = pair.out().laneCount();
+        if (most == 1) {
+            assertThat(pair.out().onLanes(0, lanes))
+                    .as("it has no lanes to choose")
+                    .isSameAs(pair.out());
+            return;
+        }
+        assertThat(lanes).isBetween(1, most);
+        assertThatThrownBy(() -> pair.out().onLanes(0, lanes + 1)).isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> pair.out().onLanes(lanes, 1)).isInstanceOf(IndexOutOfBoundsException.class);
+        assertThatThrownBy(() -> pair.out().onLanes(0, 0)).isInstanceOf(IndexOutOfBoundsException.class);
+    }
+
+    @Test
+    default void everyLaneCarriesReadsAndWrites() {
+        Pair pair = fabrics().pair();
+        int lanes = pair.out().laneCount();
+        for (int lane = 0; lane < lanes; lane++) {
+            FabricEndpoint one = lanes == 1 ? pair.out() : pair.out().onLanes(lane, 1);
+            for (int length : new int[] {8, 64 << 10}) { // short and long ones may take different lanes
+                byte[] data = Posts.randomBytes(fabrics(), length);
+                pair.from().freeLocals();
+                MemorySegment local = pair.from().local(length);
+                Posts.fill(local, data);
+                fabrics().run(pair.from(), pair.out(), (to, context) -> one.write(0, local.address(), length, context));
+                assertSame(pair.to().bytes(0, length), data, "remote memory, lane " + lane);
+                local.fill((byte) 0);
+                fabrics().run(pair.from(), pair.out(), (to, context) -> one.read(0, local.address(), length, context));
+                assertSame(local.toArray(JAVA_BYTE), data, "local memory, lane " + lane);
+            }
+        }
     }
 
     @Test

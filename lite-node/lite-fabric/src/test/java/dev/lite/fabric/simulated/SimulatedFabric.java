@@ -66,7 +66,7 @@ final class SimulatedFabric implements Fabric {
 
     @Override
     public FabricCapabilities capabilities() {
-        return new FabricCapabilities(network.options().operationBytesMax(), false, true, false);
+        return new FabricCapabilities(network.options().operationBytesMax(), false, true, false, 1);
     }
 
     @Override

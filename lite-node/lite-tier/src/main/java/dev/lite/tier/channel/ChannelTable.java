@@ -98,6 +98,11 @@ final class ChannelTable {
         return ends.values().stream().filter(end -> end.peer == peer).toList();
     }
 
+    /** All ends. */
+    synchronized List<ChannelEnd> all() {
+        return List.copyOf(ends.values());
+    }
+
     /** Refuses new ends. Returns all. */
     synchronized List<ChannelEnd> close() {
         closed = true;

@@ -26,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -74,6 +75,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     private final AtomicLong lastTag = new AtomicLong(new SecureRandom().nextLong());
 
     private final ChannelTable ends;
+
+    /** Whose calls must pass the nodes. */
+    private volatile Predicate<String> passNodes = principal -> false;
 
     /**
      * @param channelsMax the limit of ends at this node; 0: no channels
@@ -136,6 +140,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         String what = "opening a channel to the function \"%s\" at node %s".formatted(function, node);
         if (deadline.passed()) { // before another node or application is asked
             throw new LiteTimeoutException(deadline.expired(what));
+        }
+        if (passNodes.test(session.principal)) {
+            throw new RpcFailedException(RpcStatus.REFUSED, passesNodes(session.principal));
         }
         Peer peer = peerFor(node);
         ChannelEnd end = add(session, ChannelEnd.CALLER, peer, lastTag.incrementAndGet());
@@ -306,6 +313,23 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
                     "node %s is not connected to node %s".formatted(selfName, links.nameOf(node)));
         }
         return peer;
+    }
+
+    /**
+     * Refuses channels to the principals that the predicate names, and ends those that there are: their calls pass the nodes, which
+     * limit and order them. Call it again when the outcome may have changed. Never blocks.
+     */
+    public void passNodes(Predicate<String> principals) {
+        passNodes = principals;
+        for (ChannelEnd end : ends.all()) {
+            if (end.isCaller() && principals.test(end.session.principal)) {
+                end(end, passesNodes(end.session.principal), true, true);
+            }
+        }
+    }
+
+    private static String passesNodes(String principal) {
+        return "the calls of \"%s\" pass the nodes, because of its priority or its quota".formatted(principal);
     }
 
     private void requireOn() {

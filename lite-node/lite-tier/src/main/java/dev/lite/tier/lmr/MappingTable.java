@@ -120,7 +120,7 @@ public final class MappingTable {
     }
 
     /** All mappings that match a condition. */
-    synchronized List<Mapping> find(Predicate<Mapping> condition) {
+    public synchronized List<Mapping> find(Predicate<Mapping> condition) {
         List<Mapping> found = new ArrayList<>();
         byLmr.values().forEach(ofLmr -> ofLmr.stream().filter(condition).forEach(found::add));
         return found;

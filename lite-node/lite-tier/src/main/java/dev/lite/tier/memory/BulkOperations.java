@@ -189,6 +189,7 @@ public final class BulkOperations {
                     "memcpy within %s: %d bytes from offset %d and from offset %d overlap; use memmove instead"
                             .formatted(source, length, sourceOffset, targetOffset));
         }
+        source.admit(false, Permission.READ.bit(), sourceOffset, length, Math.max(1, deadline.remainingNs()));
         if (copyNow(source, sourceOffset, target, targetOffset, length)) {
             return;
         }

@@ -276,7 +276,7 @@ final class MappedLmr {
     }
 
     /** Reads through the fabric, after {@link #beginPosted}. */
-    void readPosted(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+    void readPosted(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
         try {
             Deadline deadline = deadline(timeoutNs);
             MappedPlaces where = placed;
@@ -284,7 +284,7 @@ final class MappedLmr {
                 long place = where.place(offset + done);
                 long piece = where.pieceLength(offset + done, length - done);
                 if (Layout.isRemote(place)) {
-                    owner.remoteMemory()
+                    owner.remoteMemory(low)
                             .read(
                                     Layout.nodeOf(place),
                                     where.arenaOf(place),
@@ -306,7 +306,7 @@ final class MappedLmr {
     }
 
     /** Writes through the fabric, after {@link #beginPosted}. */
-    void writePosted(long offset, MemorySegment source, long at, long length, long timeoutNs) {
+    void writePosted(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
         try {
             Deadline deadline = deadline(timeoutNs);
             MappedPlaces where = placed;
@@ -314,7 +314,7 @@ final class MappedLmr {
                 long place = where.place(offset + done);
                 long piece = where.pieceLength(offset + done, length - done);
                 if (Layout.isRemote(place)) {
-                    owner.remoteMemory()
+                    owner.remoteMemory(low)
                             .write(
                                     Layout.nodeOf(place),
                                     where.arenaOf(place),
@@ -342,6 +342,7 @@ final class MappedLmr {
      * @return false if the transfer did not start; then the caller must call {@link #endPosted}
      */
     boolean tryPost(
+            boolean low,
             boolean write,
             long offset,
             MemorySegment local,
@@ -356,7 +357,7 @@ final class MappedLmr {
         if (!Layout.isRemote(place) || where.pieceLength(offset, length) < length) {
             return false;
         }
-        return owner.remoteMemory()
+        return owner.remoteMemory(low)
                 .tryTransfer(
                         write,
                         Layout.nodeOf(place),
@@ -371,10 +372,10 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#fetchAdd} through the fabric, after {@link #beginPosted}. */
-    long fetchAddPosted(long place, long delta, @Nullable Deadline deadline, long timeoutNs) {
+    long fetchAddPosted(boolean low, long place, long delta, @Nullable Deadline deadline, long timeoutNs) {
         try {
             MappedPlaces where = placed;
-            return owner.remoteMemory()
+            return owner.remoteMemory(low)
                     .fetchAdd(
                             Layout.nodeOf(place),
                             where.arenaOf(place),
@@ -389,10 +390,11 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#testSet} through the fabric, after {@link #beginPosted}. */
-    long testSetPosted(long place, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
+    long testSetPosted(
+            boolean low, long place, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         try {
             MappedPlaces where = placed;
-            return owner.remoteMemory()
+            return owner.remoteMemory(low)
                     .testSet(
                             Layout.nodeOf(place),
                             where.arenaOf(place),

@@ -10,11 +10,13 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.Admission;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
@@ -57,14 +59,16 @@ public final class Mapping implements TierHandle {
     }
 
     // open() sets these fields before it publishes the handle, with the fence that final fields get. Later only the
-    // rights in the tag change, and the base while there are no rights: resume() stores the base before the rights.
+    // rights in the tag change, and the base: to another place while there are no rights (resume() stores the base
+    // before
+    // the rights), and to 0 and back by gate() at any time. So an operation reads the base once.
 
     /** The number in {@link InFlight}; the lowest bits are the rights, which are 0 when the handle has ended. */
     private int tag;
 
     private long size;
 
-    /** The address of byte 0 if the LMR is one extent in mapped memory, else 0. */
+    /** The address of byte 0 if the LMR is one extent in mapped memory and operations need not ask first, else 0. */
     private long base;
 
     private @Nullable MappedLmr rest;
@@ -89,7 +93,7 @@ public final class Mapping implements TierHandle {
         MappedLmr rest = new MappedLmr(lmr, name, granted, places, owner);
         mapping.rest = rest;
         mapping.size = lmr.size();
-        mapping.base = rest.onlyAddress();
+        mapping.base = owner.isGated() ? 0 : rest.onlyAddress();
         mapping.tag = InFlight.newNumber() << RIGHTS_BITS | granted;
         VarHandle.storeStoreFence();
         return mapping;
@@ -130,19 +134,45 @@ public final class Mapping implements TierHandle {
     }
 
     private void read(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
-        try {
-            readNow(offset, destination, at, length, timeoutNs);
-        } catch (Moving paused) {
-            afterMove(timeoutNs, () -> readNow(offset, destination, at, length, timeoutNs));
+        if (base == 0) {
+            read(false, offset, destination, at, length, timeoutNs);
+        } else {
+            readAdmitted(false, offset, destination, at, length, timeoutNs);
         }
     }
 
-    private void readNow(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+    /** A read that may have to ask first. */
+    void read(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+        Admission admission = admission(low, READ, offset, length, timeoutNs);
+        if (admission == null) {
+            readAdmitted(low, offset, destination, at, length, timeoutNs);
+            return;
+        }
+        boolean mapped = isMapped();
+        long begun = admission.begin(mapped);
+        try {
+            readAdmitted(low, offset, destination, at, length, timeoutNs);
+        } finally {
+            admission.end(mapped, length, begun);
+        }
+    }
+
+    private void readAdmitted(
+            boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+        try {
+            readNow(low, offset, destination, at, length, timeoutNs);
+        } catch (Moving paused) {
+            afterMove(timeoutNs, () -> readNow(low, offset, destination, at, length, timeoutNs));
+        }
+    }
+
+    private void readNow(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
         long slot = InFlight.enter(number());
         try {
             check(READ, offset, length);
-            if (base != 0) {
-                MemorySegment.copy(ALL, base + offset, destination, at, length);
+            long start = base;
+            if (start != 0) {
+                MemorySegment.copy(ALL, start + offset, destination, at, length);
                 return;
             }
             if (rest().readMapped(offset, destination, at, length)) {
@@ -151,23 +181,48 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        rest().readPosted(offset, destination, at, length, timeoutNs);
+        rest().readPosted(low, offset, destination, at, length, timeoutNs);
     }
 
     private void write(long offset, MemorySegment source, long at, long length, long timeoutNs) {
-        try {
-            writeNow(offset, source, at, length, timeoutNs);
-        } catch (Moving paused) {
-            afterMove(timeoutNs, () -> writeNow(offset, source, at, length, timeoutNs));
+        if (base == 0) {
+            write(false, offset, source, at, length, timeoutNs);
+        } else {
+            writeAdmitted(false, offset, source, at, length, timeoutNs);
         }
     }
 
-    private void writeNow(long offset, MemorySegment source, long at, long length, long timeoutNs) {
+    /** A write that may have to ask first. */
+    void write(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
+        Admission admission = admission(low, WRITE, offset, length, timeoutNs);
+        if (admission == null) {
+            writeAdmitted(low, offset, source, at, length, timeoutNs);
+            return;
+        }
+        boolean mapped = isMapped();
+        long begun = admission.begin(mapped);
+        try {
+            writeAdmitted(low, offset, source, at, length, timeoutNs);
+        } finally {
+            admission.end(mapped, length, begun);
+        }
+    }
+
+    private void writeAdmitted(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
+        try {
+            writeNow(low, offset, source, at, length, timeoutNs);
+        } catch (Moving paused) {
+            afterMove(timeoutNs, () -> writeNow(low, offset, source, at, length, timeoutNs));
+        }
+    }
+
+    private void writeNow(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
         long slot = InFlight.enter(number());
         try {
             check(WRITE, offset, length);
-            if (base != 0) {
-                MemorySegment.copy(source, at, ALL, base + offset, length);
+            long start = base;
+            if (start != 0) {
+                MemorySegment.copy(source, at, ALL, start + offset, length);
                 return;
             }
             if (rest().writeMapped(offset, source, at, length)) {
@@ -176,7 +231,64 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        rest().writePosted(offset, source, at, length, timeoutNs);
+        rest().writePosted(low, offset, source, at, length, timeoutNs);
+    }
+
+    /**
+     * What an operation must tell of its begin and end, after it has taken its permits; null: nothing. A refused operation
+     * takes none. Not inside an in-flight slot: it may wait.
+     */
+    private @Nullable Admission admission(boolean low, int needed, long offset, long length, long timeoutNs) {
+        Admission admission = rest().owner().admission(low);
+        if (admission != null && admission.isLimited()) {
+            checkNow(needed, offset, length);
+            admission.take(length, rest().deadline(timeoutNs));
+        }
+        return admission;
+    }
+
+    /** {@link #admission} of an operation on a word of mapped memory; otherwise it is a read or a write, which asks itself. */
+    void admitWord(int needed, long offset, long length) {
+        if (base == 0 && isMapped()) {
+            Admission unused = admission(false, needed, offset, length, 0);
+        }
+    }
+
+    /** {@link #admission} of an atomic operation, or of one that other nodes carry out; it is not measured. */
+    void admit(boolean low, int needed, long offset, long length, long timeoutNs) {
+        if (base == 0 || low) {
+            Admission unused = admission(low, needed, offset, length, timeoutNs);
+        }
+    }
+
+    private boolean isMapped() {
+        return placed().isDirect();
+    }
+
+    /** Follows a change of {@link MappingOwner#isGated}. Operations that have begun do not ask any more. Any thread. */
+    public void gate() {
+        MappedLmr lmr = rest();
+        synchronized (lmr) {
+            base = lmr.owner().isGated() ? 0 : lmr.onlyAddress();
+        }
+    }
+
+    @Override
+    public TierHandle withPriority(Priority priority) {
+        return Objects.requireNonNull(priority, "priority") == Priority.LOW ? new LowMapping(this) : this;
+    }
+
+    @Override
+    public boolean mustWait() {
+        return mustWait(false);
+    }
+
+    boolean mustWait(boolean low) {
+        if (base != 0 && !low) {
+            return false;
+        }
+        Admission admission = rest().owner().admission(low);
+        return admission != null && admission.isLimited();
     }
 
     @Override
@@ -199,21 +311,27 @@ public final class Mapping implements TierHandle {
     }
 
     private long fetchAdd(long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
+        return fetchAdd(false, offset, delta, deadline, timeoutNs);
+    }
+
+    long fetchAdd(boolean low, long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
+        admit(low, ATOMIC, offset, Long.BYTES, timeoutNs);
         try {
-            return fetchAddNow(offset, delta, deadline, timeoutNs);
+            return fetchAddNow(low, offset, delta, deadline, timeoutNs);
         } catch (Moving paused) {
             long[] before = new long[1];
-            afterMove(timeoutNs, () -> before[0] = fetchAddNow(offset, delta, deadline, timeoutNs));
+            afterMove(timeoutNs, () -> before[0] = fetchAddNow(low, offset, delta, deadline, timeoutNs));
             return before[0];
         }
     }
 
-    private long fetchAddNow(long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
+    private long fetchAddNow(boolean low, long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
         long place;
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            place = base != 0 ? base + offset : rest().placed().place(offset);
+            long start = base;
+            place = start != 0 ? start + offset : rest().placed().place(offset);
             if (!Layout.isRemote(place)) {
                 return RawMemory.getAndAddLong(place, delta);
             }
@@ -221,7 +339,7 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().fetchAddPosted(place, delta, deadline, timeoutNs);
+        return rest().fetchAddPosted(low, place, delta, deadline, timeoutNs);
     }
 
     @Override
@@ -240,21 +358,28 @@ public final class Mapping implements TierHandle {
     }
 
     private long testSet(long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
+        return testSet(false, offset, expected, value, deadline, timeoutNs);
+    }
+
+    long testSet(boolean low, long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
+        admit(low, ATOMIC, offset, Long.BYTES, timeoutNs);
         try {
-            return testSetNow(offset, expected, value, deadline, timeoutNs);
+            return testSetNow(low, offset, expected, value, deadline, timeoutNs);
         } catch (Moving paused) {
             long[] before = new long[1];
-            afterMove(timeoutNs, () -> before[0] = testSetNow(offset, expected, value, deadline, timeoutNs));
+            afterMove(timeoutNs, () -> before[0] = testSetNow(low, offset, expected, value, deadline, timeoutNs));
             return before[0];
         }
     }
 
-    private long testSetNow(long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
+    private long testSetNow(
+            boolean low, long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         long place;
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            place = base != 0 ? base + offset : rest().placed().place(offset);
+            long start = base;
+            place = start != 0 ? start + offset : rest().placed().place(offset);
             if (!Layout.isRemote(place)) {
                 return RawMemory.compareAndExchangeLong(place, expected, value);
             }
@@ -262,7 +387,7 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().testSetPosted(place, expected, value, deadline, timeoutNs);
+        return rest().testSetPosted(low, place, expected, value, deadline, timeoutNs);
     }
 
     @Override
@@ -294,8 +419,9 @@ public final class Mapping implements TierHandle {
      */
     long wordAddress(int needed, long offset, int bytes) {
         check(needed, offset, bytes);
-        if (base != 0) {
-            return base + offset;
+        long start = base;
+        if (start != 0) {
+            return start + offset;
         }
         long place = rest().placed().place(offset);
         return Layout.isRemote(place) ? 0 : place;
@@ -417,6 +543,11 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void memset(long offset, long length, byte value, long timeoutNs) {
+        memset(false, offset, length, value, timeoutNs);
+    }
+
+    void memset(boolean low, long offset, long length, byte value, long timeoutNs) {
+        admit(low, WRITE, offset, length, timeoutNs);
         if (!BulkOperations.memsetNow(this, offset, length, value)) {
             BulkOperations.memset(this, offset, length, value, rest().deadline(timeoutNs));
         }
@@ -444,7 +575,7 @@ public final class Mapping implements TierHandle {
 
     @Override
     public boolean needsFabric() {
-        return base == 0 && !placed().isDirect();
+        return base == 0 && !isMapped();
     }
 
     @Override
@@ -454,18 +585,41 @@ public final class Mapping implements TierHandle {
             MemorySegment local,
             long timeoutNs,
             Consumer<@Nullable RuntimeException> ended) {
-        if (!needsFabric() || !tryHold(write ? WRITE : READ, offset, local.byteSize())) {
+        return tryTransfer(false, write, offset, local, timeoutNs, ended);
+    }
+
+    boolean tryTransfer(
+            boolean low,
+            boolean write,
+            long offset,
+            MemorySegment local,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        if (!needsFabric() || mustWait(low) || !tryHold(write ? WRITE : READ, offset, local.byteSize())) {
             return false;
         }
         boolean begun = false;
         try {
-            begun = rest().tryPost(write, offset, local, timeoutNs, ended);
+            begun = rest().tryPost(low, write, offset, local, timeoutNs, counted(low, local.byteSize(), ended));
             return begun;
         } finally {
             if (!begun) {
                 endHold();
             }
         }
+    }
+
+    private Consumer<@Nullable RuntimeException> counted(
+            boolean low, long length, Consumer<@Nullable RuntimeException> ended) {
+        Admission admission = rest().owner().admission(low);
+        if (admission == null) {
+            return ended;
+        }
+        long begun = admission.begin(false);
+        return failure -> {
+            admission.end(false, length, begun);
+            ended.accept(failure);
+        };
     }
 
     /** The deadline of an operation that begins now. */
@@ -592,11 +746,12 @@ public final class Mapping implements TierHandle {
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            if (base == 0) {
+            long start = base;
+            if (start == 0) {
                 throw new NotMappedException();
             }
             drawer.beforeDraw();
-            long before = RawMemory.getAndAddLong(base + offset, delta);
+            long before = RawMemory.getAndAddLong(start + offset, delta);
             drawer.drawn(before);
             return before;
         } finally {
@@ -613,10 +768,11 @@ public final class Mapping implements TierHandle {
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            if (base == 0) {
+            long start = base;
+            if (start == 0) {
                 throw new NotMappedException();
             }
-            return RawMemory.getLongVolatile(base + offset);
+            return RawMemory.getLongVolatile(start + offset);
         } catch (Moving paused) {
             throw new NotMappedException();
         } finally {
@@ -713,7 +869,7 @@ public final class Mapping implements TierHandle {
             }
             int rights = lmr.granted() & allowed;
             lmr.place(new MappedPlaces(record, places), rights);
-            base = lmr.onlyAddress();
+            base = owner().isGated() ? 0 : lmr.onlyAddress();
             TAG.setVolatile(this, (tag & ~RIGHTS_MASK) | rights); // after the base
             lmr.stopPause();
         }

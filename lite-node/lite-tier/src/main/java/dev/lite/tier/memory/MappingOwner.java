@@ -2,6 +2,7 @@ package dev.lite.tier.memory;
 
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,21 @@ import org.jspecify.annotations.Nullable;
 public interface MappingOwner {
     /** Access to memory of nodes that is not mapped here. */
     RemoteMemory remoteMemory();
+
+    /** {@link #remoteMemory()} for operations of this session's priority, or of low priority. */
+    default RemoteMemory remoteMemory(boolean low) {
+        return remoteMemory();
+    }
+
+    /** What operations must ask before they begin; null: nothing. */
+    default @Nullable Admission admission(boolean low) {
+        return null;
+    }
+
+    /** Whether operations on mapped memory must ask, too. After a change, {@link Mapping#gate} follows. */
+    default boolean isGated() {
+        return false;
+    }
 
     /** The default deadline of an operation. */
     Duration deadline();

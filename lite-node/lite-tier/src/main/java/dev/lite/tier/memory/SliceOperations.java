@@ -49,7 +49,7 @@ final class SliceOperations {
      */
     private static CompletableFuture<@Nullable Void> begin(
             Mapping mapping, int needed, List<LmrSlice> checked, Runnable transfer) {
-        if (mapping.placed().isDirect()) {
+        if (mapping.placed().isDirect() && !mapping.mustWait()) {
             transfer.run();
             return CompletableFuture.completedFuture(null);
         }
@@ -73,7 +73,7 @@ final class SliceOperations {
     }
 
     /** Checks all slices before the first transfer starts; copies the list, so that the caller cannot change it. */
-    private static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
+    static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
         List<LmrSlice> copy = LmrHandle.checkSlices(slices);
         for (LmrSlice slice : copy) {
             if (needed == READ) {

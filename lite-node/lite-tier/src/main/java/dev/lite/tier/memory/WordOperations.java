@@ -20,6 +20,7 @@ final class WordOperations {
 
     static long getLong(Mapping mapping, long offset) {
         requireAligned("getLong", mapping, offset, Long.BYTES);
+        mapping.admitWord(READ, offset, Long.BYTES);
         try {
             long slot = InFlight.enter(mapping.number());
             try {
@@ -42,6 +43,7 @@ final class WordOperations {
 
     static void putLong(Mapping mapping, long offset, long value) {
         requireAligned("putLong", mapping, offset, Long.BYTES);
+        mapping.admitWord(WRITE, offset, Long.BYTES);
         try {
             long slot = InFlight.enter(mapping.number());
             try {
@@ -62,6 +64,7 @@ final class WordOperations {
 
     static int getInt(Mapping mapping, long offset) {
         requireAligned("getInt", mapping, offset, Integer.BYTES);
+        mapping.admitWord(READ, offset, Integer.BYTES);
         try {
             long slot = InFlight.enter(mapping.number());
             try {
@@ -84,6 +87,7 @@ final class WordOperations {
 
     static void putInt(Mapping mapping, long offset, int value) {
         requireAligned("putInt", mapping, offset, Integer.BYTES);
+        mapping.admitWord(WRITE, offset, Integer.BYTES);
         try {
             long slot = InFlight.enter(mapping.number());
             try {

@@ -7,9 +7,11 @@ import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Priority;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
@@ -22,6 +24,7 @@ import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.SyncWords;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
+import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.operator.CreatorQueries;
@@ -33,6 +36,8 @@ import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.qos.QosService;
+import dev.lite.tier.qos.SessionQos;
 import dev.lite.tier.rpc.RpcEngine;
 import dev.lite.tier.session.SessionBackend;
 import dev.lite.tier.sync.SyncService;
@@ -75,6 +80,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final Fencing fencing;
     private final PeerLinks links;
     private final PostedMemory posted;
+    private final QosService qos;
+    private final QosFollower qosFollower;
     private final ControlChannel channel;
     private final LmrServices lmrs;
     private final PublishedFunctions functions;
@@ -122,6 +129,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.fencing = new Fencing(self, directory, links);
             fencing.read(deadline);
             this.posted = new PostedMemory(links, bounceMemory());
+            this.qos = new QosService(new LaneTransfers(posted, links), this::gateHandles);
+            this.qosFollower = new QosFollower(directory, qos, config.deadline());
             this.channel = new ControlChannel(id, arena, links, executor);
             WordMoves wordMoves = new WordMoves();
             this.lmrs = new LmrServices(
@@ -232,6 +241,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         functions.start(rpc::servedFunctions);
         orders.start();
         orphans.start();
+        QosPolicy unused = qos.set(config.qos());
+        qosFollower.start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -286,16 +297,22 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     @Override
     public TierSession open(String principal, String application) {
+        return open(principal, application, priority(principal));
+    }
+
+    private PrincipalSession open(String principal, String application, Priority priority) {
+        SessionQos its = qos.open(principal, priority);
         PrincipalSession session = new PrincipalSession(
                 this,
                 lmrs,
-                rpc.session(principal),
+                rpc.session(principal, its),
                 sync,
                 principal,
+                its,
                 config.limits().handlesPerSession(),
                 config.deadline());
         sessions.add(session);
-        log.debug("session opened principal={} application={}", principal, application);
+        log.debug("session opened principal={} application={} priority={}", principal, application, priority);
         if (closed) {
             session.close();
         }
@@ -305,6 +322,47 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller). */
     public Lite attach(String principal) {
         return new EmbeddedLite(open(principal, "embedded"), config.deadline(), this::allTransfers);
+    }
+
+    /** {@link #attach(String)} with another priority than the configuration gives the principal. */
+    public Lite attach(String principal, Priority priority) {
+        return new EmbeddedLite(open(principal, "embedded", priority), config.deadline(), this::allTransfers);
+    }
+
+    /** The policy for quality of service of this node. */
+    public QosService qos() {
+        return qos;
+    }
+
+    /** The number of the cluster's policy that this node follows; 0: the cluster never had one. */
+    public long qosRevision() {
+        return qosFollower.revision();
+    }
+
+    /** Why this node does not follow the cluster's policy; empty if it does. */
+    public String qosTrouble() {
+        return qosFollower.trouble();
+    }
+
+    /** Why no lanes can be reserved for a priority, with the value and the limit; empty if they can. */
+    public String laneTrouble() {
+        return links.whyNoLanes().orElse("");
+    }
+
+    private boolean passesNodes(String principal) {
+        return qos.hasQuota(principal)
+                || (qos.policy().mode() == QosPolicy.Mode.SW_PRI && priority(principal) == Priority.LOW);
+    }
+
+    private Priority priority(String principal) {
+        return config.priorities().getOrDefault(principal, Priority.HIGH);
+    }
+
+    private void gateHandles() {
+        channels.passNodes(this::passesNodes);
+        lmrs.mappings()
+                .find(mapping -> mapping.owner() instanceof PrincipalSession)
+                .forEach(Mapping::gate);
     }
 
     @Override
@@ -512,6 +570,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         orphans.close();
         channels.close();
         sessions.forEach(PrincipalSession::close);
+        qosFollower.close();
+        qos.close();
         fencing.close();
         lmrs.close(Deadline.in(config.deadline()));
         sync.close();

@@ -1,5 +1,7 @@
 package dev.lite.tier.node;
 
+import dev.lite.api.Priority;
+import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.memory.ArenaConfig;
 import java.nio.file.Path;
@@ -21,6 +23,8 @@ import java.util.stream.Collectors;
  * @param deadline the default deadline of an operation
  * @param pollSpins the maximum number of poll spins before a waiting thread blocks
  * @param channelsMax the maximum number of ends of channels of this node's applications; 0: no channels
+ * @param priorities the priority of principals; one that is missing has {@link Priority#HIGH}
+ * @param qos the policy at the start
  * @param fabricOptions the settings of each driver, by its name; a driver without an entry has no settings
  */
 public record LiteNodeConfig(
@@ -34,6 +38,8 @@ public record LiteNodeConfig(
         Duration deadline,
         int pollSpins,
         int channelsMax,
+        Map<String, Priority> priorities,
+        QosPolicy qos,
         Map<String, Map<String, String>> fabricOptions) {
 
     /** Checks the limit of channels and copies the mutable values. */
@@ -42,6 +48,7 @@ public record LiteNodeConfig(
             throw new IllegalArgumentException("channels of a node: %d; must be 0 (no channels) to %d"
                     .formatted(channelsMax, NodeChannels.CHANNELS_MAX));
         }
+        priorities = Map.copyOf(priorities);
         fabricOptions = fabricOptions.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
     }
@@ -102,7 +109,9 @@ public record LiteNodeConfig(
                 .limits(limits)
                 .deadline(deadline)
                 .pollSpins(pollSpins)
-                .channelsMax(channelsMax);
+                .channelsMax(channelsMax)
+                .priorities(priorities)
+                .qos(qos);
         builder.fabricOptions.putAll(fabricOptions);
         return builder;
     }
@@ -120,6 +129,8 @@ public record LiteNodeConfig(
         private Duration deadline = Duration.ofSeconds(10);
         private int pollSpins = pollSpinsDefault();
         private int channelsMax = NodeChannels.CHANNELS_DEFAULT;
+        private Map<String, Priority> priorities = Map.of();
+        private QosPolicy qos = QosPolicy.OFF;
 
         private Builder(String cluster, String name, long arenaBytes, Path runDirectory) {
             this.cluster = cluster;
@@ -164,6 +175,18 @@ public record LiteNodeConfig(
             return this;
         }
 
+        /** The priority of principals; one that is missing has {@link Priority#HIGH}. */
+        public Builder priorities(Map<String, Priority> byPrincipal) {
+            priorities = byPrincipal;
+            return this;
+        }
+
+        /** The policy for quality of service at the start. */
+        public Builder qos(QosPolicy policy) {
+            qos = policy;
+            return this;
+        }
+
         /** The settings of one driver. */
         public Builder fabricOptions(String driver, Map<String, String> options) {
             fabricOptions.put(driver, options);
@@ -183,6 +206,8 @@ public record LiteNodeConfig(
                     deadline,
                     pollSpins,
                     channelsMax,
+                    priorities,
+                    qos,
                     fabricOptions);
         }
     }

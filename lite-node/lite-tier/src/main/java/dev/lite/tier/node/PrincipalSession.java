@@ -17,6 +17,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.async.WaitingHelp;
+import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
@@ -28,6 +29,7 @@ import dev.lite.tier.lmr.MemoryService;
 import dev.lite.tier.memory.BulkOperations;
 import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.qos.SessionQos;
 import dev.lite.tier.sync.SessionSync;
 import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
@@ -55,6 +57,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     private final int handlesMax;
     private final Duration deadline;
     private final SessionSync sync;
+    private final SessionQos qos;
 
     @GuardedBy("this")
     private int handles;
@@ -85,12 +88,14 @@ final class PrincipalSession implements TierSession, HandleOwner {
             TierRpc rpc,
             SyncService sync,
             String principal,
+            SessionQos qos,
             int handlesMax,
             Duration deadline) {
         this.node = node;
         this.lmrs = lmrs;
         this.rpc = rpc;
         this.principal = principal;
+        this.qos = qos;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
         this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), deadline);
@@ -171,6 +176,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 lmrs.memory().discard(mapping);
                 throw ended();
             }
+            mapping.gate(); // a change may have missed it before it was in the table
             return mapping;
         } finally {
             if (!kept) {
@@ -247,6 +253,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 mapping.unmap();
                 throw ended();
             }
+            mapping.gate(); // a change may have missed it before it was in the table
             return mapping;
         } finally {
             if (counted) {
@@ -284,7 +291,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     }
 
     private Mapping own(TierHandle handle) {
-        if (handle instanceof Mapping mapping && mapping.owner() == this) {
+        if (handle.unwrap() instanceof Mapping mapping && mapping.owner() == this) {
             return mapping;
         }
         throw new IllegalArgumentException("%s belongs to another session".formatted(handle));
@@ -332,6 +339,21 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @Override
     public RemoteMemory remoteMemory() {
         return lmrs.remoteMemory();
+    }
+
+    @Override
+    public RemoteMemory remoteMemory(boolean low) {
+        return qos.memory(low);
+    }
+
+    @Override
+    public @Nullable Admission admission(boolean low) {
+        return qos.admission(low);
+    }
+
+    @Override
+    public boolean isGated() {
+        return qos.isGated();
     }
 
     @Override
@@ -410,6 +432,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             names = Map.copyOf(namesOfSession);
         }
         rpc.close();
+        qos.close();
         sync.endWaits();
         List<Mapping> mine = lmrs.mappings().of(this);
         if (endHandles(mine)) {

@@ -48,8 +48,16 @@ public final class PostedMemory implements RemoteMemory {
 
     private final PeerLinks links;
     private final BounceBuffers buffers;
-    private final TransferCounts counts = new TransferCounts();
+    private final TransferCounts counts;
     private final DeadlineSweeper sweeper;
+    private final Lanes lanes;
+
+    /** Which lanes of a connection to post to. */
+    @FunctionalInterface
+    public interface Lanes {
+        /** The connection, or a part of it; see {@link FabricEndpoint#onLanes}. Any thread; must not block. */
+        FabricEndpoint of(FabricEndpoint connection);
+    }
 
     /**
      * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, for this
@@ -58,8 +66,23 @@ public final class PostedMemory implements RemoteMemory {
     public PostedMemory(PeerLinks links, long memory) {
         this.links = links;
         this.buffers = new BounceBuffers(memory);
+        this.counts = new TransferCounts();
         this.sweeper = new DeadlineSweeper(this::sweep);
+        this.lanes = connection -> connection;
         links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
+    }
+
+    private PostedMemory(PostedMemory whole, Lanes lanes) {
+        this.links = whole.links;
+        this.buffers = whole.buffers;
+        this.counts = whole.counts;
+        this.sweeper = whole.sweeper;
+        this.lanes = lanes;
+    }
+
+    /** The same memory, with the same buffers, over some lanes of each connection. */
+    public PostedMemory onLanes(Lanes some) {
+        return new PostedMemory(this, some);
     }
 
     @Override
@@ -416,9 +439,9 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
-    private static Post tryPost(
+    private Post tryPost(
             Peer peer, BounceBuffer buffer, Operation operation, long offset, long length, long first, long second) {
-        FabricEndpoint endpoint = peer.endpoint();
+        FabricEndpoint endpoint = lanes.of(peer.endpoint());
         long context = Poster.ONE_SIDED.context(buffer.context());
         buffer.state.set(BounceBuffer.POSTED);
         Post post = switch (operation) {

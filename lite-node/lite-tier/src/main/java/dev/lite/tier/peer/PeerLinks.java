@@ -25,6 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Condition;
@@ -303,6 +304,36 @@ public final class PeerLinks implements AutoCloseable {
             taken += role.standbyWakeups();
         }
         return taken;
+    }
+
+    /**
+     * Why no lanes can be reserved for a priority, with the value and the limit; empty if they can. Connections over drivers without
+     * lanes do not matter if there is one with lanes.
+     */
+    public Optional<String> whyNoLanes() {
+        List<String> none = new ArrayList<>();
+        boolean some = false;
+        for (Map.Entry<String, Fabric> fabric : fabrics.entrySet()) {
+            int lanes = fabric.getValue().capabilities().lanesMax();
+            some |= lanes > 1;
+            if (lanes < 2) {
+                none.add("%s has %d lane to each node".formatted(fabric.getKey(), lanes));
+            }
+        }
+        if (!some) {
+            return Optional.of(
+                    "%s; reserving lanes needs a fabric with at least 2 (lite.node.tcp.lanes, lite.node.rdma.lanes)"
+                            .formatted(none.isEmpty() ? "there is no fabric" : String.join(", ", none)));
+        }
+        for (Peer peer : peers()) {
+            int lanes = peer.endpoint().laneCount();
+            Fabric fabric = fabrics.get(peer.fabric());
+            if (lanes == 1 && fabric != null && fabric.capabilities().lanesMax() > 1) {
+                return Optional.of("the connection to node %s over %s has 1 lane; reserving lanes needs at least 2"
+                        .formatted(peer.hello().node(), peer.fabric()));
+            }
+        }
+        return Optional.empty();
     }
 
     /** The connection to a node, or null. */

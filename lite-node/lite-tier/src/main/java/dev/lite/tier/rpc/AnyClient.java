@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
@@ -25,11 +26,13 @@ import org.jspecify.annotations.Nullable;
 final class AnyClient implements RpcClient {
     private final AnyNodes nodes;
     private final @Nullable String context;
+    private final Priority priority;
 
     /** @param context of its requests, or null */
-    AnyClient(AnyNodes nodes, @Nullable String context) {
+    AnyClient(AnyNodes nodes, @Nullable String context, Priority priority) {
         this.nodes = nodes;
         this.context = context;
+        this.priority = priority;
     }
 
     /** One attempt of a call at one node. */
@@ -50,7 +53,12 @@ final class AnyClient implements RpcClient {
     @Override
     public RpcClient withContext(String other) {
         byte[] unused = LtRpc.checkContext(other);
-        return new AnyClient(nodes, other);
+        return new AnyClient(nodes, other, priority);
+    }
+
+    @Override
+    public RpcClient withPriority(Priority other) {
+        return new AnyClient(nodes, context, Objects.requireNonNull(other, "priority"));
     }
 
     @Override
@@ -96,7 +104,10 @@ final class AnyClient implements RpcClient {
                 continue;
             }
             try {
-                FunctionClient client = target.client();
+                RpcClient client = target.client();
+                if (priority == Priority.LOW) {
+                    client = client.withPriority(priority);
+                }
                 return attempt.at(context == null ? client : client.withContext(context), until.remaining());
             } catch (RpcFailedException e) {
                 if (e.status() != RpcStatus.NOT_SERVED && e.status() != RpcStatus.OVERLOADED) {

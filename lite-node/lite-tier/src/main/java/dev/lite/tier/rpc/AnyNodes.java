@@ -54,7 +54,7 @@ final class AnyNodes {
         private volatile long skippedUntilNs = System.nanoTime();
 
         Target(String node) {
-            client = new FunctionClient(engine, session, node, function, principal);
+            client = new FunctionClient(engine, session, node, function, principal, false);
         }
 
         FunctionClient client() {

@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LtRpc;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.os.Segments;
 import dev.lite.session.wire.WireText;
@@ -36,6 +37,11 @@ final class ContextClient implements PostedCall.Client {
     @Override
     public RpcClient withContext(String other) {
         return client.withContext(other);
+    }
+
+    @Override
+    public RpcClient withPriority(Priority priority) {
+        return new ContextClient(client.withPriority(priority), context);
     }
 
     private byte[] message(byte[] request) {

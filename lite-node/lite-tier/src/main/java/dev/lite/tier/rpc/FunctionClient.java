@@ -1,14 +1,18 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
+import dev.lite.tier.Admission;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** A session's client for one function on a node. Caches its binding. Any thread. */
@@ -21,10 +25,13 @@ final class FunctionClient implements PostedCall.Client {
     private final String node;
     private final String function;
     private final String principal;
+    private final boolean low;
     private volatile int nodeId = -1;
     private volatile @Nullable RpcBinding binding;
 
-    FunctionClient(RpcEngine engine, SessionRpc session, String node, String function, String principal) {
+    /** @param low whether its calls have low priority, whatever the session's */
+    FunctionClient(RpcEngine engine, SessionRpc session, String node, String function, String principal, boolean low) {
+        this.low = low;
         this.engine = engine;
         this.session = session;
         this.node = node;
@@ -44,6 +51,17 @@ final class FunctionClient implements PostedCall.Client {
 
     String principal() {
         return principal;
+    }
+
+    /** Whether its calls have low priority. */
+    boolean isLow() {
+        return session.isLow(low);
+    }
+
+    @Override
+    public FunctionClient withPriority(Priority priority) {
+        boolean isLow = Objects.requireNonNull(priority, "priority") == Priority.LOW;
+        return isLow == low ? this : new FunctionClient(engine, session, node, function, principal, isLow);
     }
 
     /** The node's id; a name keeps its id. */
@@ -102,7 +120,34 @@ final class FunctionClient implements PostedCall.Client {
     /** @param contextBytes how many of the request's first bytes are its context */
     boolean tryCall(MemorySegment request, int contextBytes, int replyCapacity, long timeoutNs, PostedCall call) {
         session.requireOpen();
+        Admission admission = session.admission(low);
+        if (admission != null) {
+            if (admission.isLimited()) {
+                return false; // it may have to wait
+            }
+            call.measure(admission, request.byteSize());
+        }
         return engine.caller().tryPost(this, request, contextBytes, replyCapacity, timeoutNs, call);
+    }
+
+    /** A call that may have to ask first. */
+    private <T> T admitted(long bytes, Duration deadline, Function<Duration, T> call) {
+        Admission admission = session.admission(low);
+        if (admission == null) {
+            return call.apply(deadline);
+        }
+        Duration left = deadline;
+        if (admission.isLimited()) {
+            Deadline until = Deadline.in(deadline);
+            admission.take(bytes, until);
+            left = until.remaining();
+        }
+        long begun = admission.begin(false);
+        try {
+            return call.apply(left);
+        } finally {
+            admission.end(false, bytes, begun);
+        }
     }
 
     @Override
@@ -114,14 +159,22 @@ final class FunctionClient implements PostedCall.Client {
     byte[] call(byte[] request, int contextBytes, Duration deadline) {
         Objects.requireNonNull(request, "request");
         session.requireOpen();
-        return engine.caller().call(this, MemorySegment.ofArray(request), contextBytes, deadline);
+        MemorySegment segment = MemorySegment.ofArray(request);
+        return session.admission(low) == null
+                ? engine.caller().call(this, segment, contextBytes, deadline)
+                : admitted(request.length, deadline, left -> engine.caller().call(this, segment, contextBytes, left));
     }
 
     /** @param contextBytes how many of the request's first bytes are its context */
     long call(MemorySegment request, int contextBytes, MemorySegment reply, Duration deadline) {
         Segments.requireWritable("reply", reply);
         session.requireOpen();
-        return engine.caller().call(this, request, contextBytes, reply, deadline);
+        return session.admission(low) == null
+                ? engine.caller().call(this, request, contextBytes, reply, deadline)
+                : admitted(
+                        request.byteSize(),
+                        deadline,
+                        left -> engine.caller().call(this, request, contextBytes, reply, left));
     }
 
     @Override
@@ -133,6 +186,10 @@ final class FunctionClient implements PostedCall.Client {
     CompletableFuture<byte[]> callAsync(byte[] request, int contextBytes, Duration deadline) {
         Objects.requireNonNull(request, "request");
         session.requireOpen();
+        if (session.admission(low) != null) {
+            byte[] copy = request.clone();
+            return CompletableFuture.supplyAsync(() -> call(copy, contextBytes, deadline), AsyncCalls::onThread);
+        }
         return engine.asyncCalls().call(this, request, contextBytes, deadline);
     }
 

@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcClient;
+import dev.lite.tier.Admission;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +18,12 @@ public abstract class PostedCall {
     private @Nullable RpcCaller caller;
     private @Nullable FunctionClient target;
     private volatile @Nullable RpcSlot slot;
+
+    /** To tell of its end; null: nobody. Written before the post. */
+    private @Nullable Admission admission;
+
+    private long bytes;
+    private long begun;
 
     /** A client whose calls need no thread that waits. */
     public interface Client extends RpcClient {
@@ -64,6 +71,21 @@ public abstract class PostedCall {
     @Override
     public final String toString() {
         return String.valueOf(target);
+    }
+
+    /** Before the post: measures the call. */
+    void measure(Admission its, long requestBytes) {
+        admission = its;
+        bytes = requestBytes;
+        begun = its.begin(false);
+    }
+
+    /** The call has ended. */
+    void measured() {
+        Admission its = admission;
+        if (its != null) {
+            its.end(false, bytes, begun);
+        }
     }
 
     void begin(RpcCaller by, FunctionClient to, RpcSlot in) {

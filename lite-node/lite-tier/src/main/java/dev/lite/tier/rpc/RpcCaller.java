@@ -135,7 +135,7 @@ final class RpcCaller {
             RpcFunction function = engine.ownFunction(target.function());
             deadlineNs = started(deadlineNs, timeoutNs);
             RpcSlot slot = engine.ownCalls(function, target.principal()).take((int) length, deadlineNs);
-            prepare(slot, capacity, (int) length, contextBytes);
+            prepare(target, slot, capacity, (int) length, contextBytes);
             callSelf(target, function, slot, request, deadline, deadlineNs);
             return slot;
         }
@@ -155,7 +155,7 @@ final class RpcCaller {
             deadlineNs = started(deadlineNs, timeoutNs);
             slot = binding.slots.take((int) length, deadlineNs);
         }
-        prepare(slot, capacity, (int) length, contextBytes);
+        prepare(target, slot, capacity, (int) length, contextBytes);
         callPeer(target, binding, slot, request, deadline, deadlineNs);
         return slot;
     }
@@ -175,8 +175,9 @@ final class RpcCaller {
         return binding.slots.tryTake(length);
     }
 
-    private static void prepare(RpcSlot slot, int capacity, int length, int contextBytes) {
+    private static void prepare(FunctionClient target, RpcSlot slot, int capacity, int length, int contextBytes) {
         slot.callId++;
+        slot.low = target.isLow();
         slot.longReply = null;
         slot.received = null;
         slot.replyCapacity = capacity;
@@ -233,7 +234,7 @@ final class RpcCaller {
             if (slot == null) {
                 return false;
             }
-            prepare(slot, room, length, contextBytes);
+            prepare(target, slot, room, length, contextBytes);
             RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, length);
             slot.principal = target.principal();
             slot.function = target.function();
@@ -251,7 +252,7 @@ final class RpcCaller {
         if (slot == null) {
             return false;
         }
-        prepare(slot, room, length, contextBytes);
+        prepare(target, slot, room, length, contextBytes);
         return tryPostToPeer(target, binding, slot, request, System.nanoTime() + timeoutNs, call);
     }
 
@@ -318,6 +319,7 @@ final class RpcCaller {
     }
 
     private void deliverNow(PostedCall call, FunctionClient target, RpcSlot slot) {
+        call.measured();
         int length;
         try {
             length = checkedLength(target, slot);
@@ -461,6 +463,7 @@ final class RpcCaller {
                 paddingUnits
                         | sizeClass
                         | slot.contextLength << RpcWire.CONTEXT_SHIFT
+                        | (slot.low ? RpcWire.FLAG_LOW : 0)
                         | (remote ? RpcWire.FLAG_REMOTE : 0));
         RawMemory.putLong(out + RpcWire.CALL_ID, slot.callId);
         RawMemory.putInt(out + RpcWire.SLOT, slot.index);

@@ -21,6 +21,7 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
+import dev.lite.tier.qos.SessionQos;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -174,8 +175,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     /** The calls of one session. */
-    public SessionRpc session(String principal) {
-        return new SessionRpc(this, principal);
+    public SessionRpc session(String principal, SessionQos qos) {
+        return new SessionRpc(this, principal, qos);
     }
 
     /**

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.os.RawMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,5 +20,13 @@ final class RpcEntry {
         this.ring = ring;
         this.slot = slot;
         this.place = place;
+    }
+
+    /** Whether its caller gave the call low priority. */
+    boolean isLow() {
+        if (ring != null) {
+            return (RawMemory.getInt(ring.address(place) + RpcWire.PADDING_AND_FLAGS) & RpcWire.FLAG_LOW) != 0;
+        }
+        return slot != null && slot.low;
     }
 }

@@ -24,10 +24,7 @@ final class RpcFunction {
     private final RpcEngine engine;
 
     @GuardedBy("this")
-    private @Nullable RpcEntry first;
-
-    @GuardedBy("this")
-    private @Nullable RpcEntry last;
+    private final RpcQueue queue = new RpcQueue();
 
     @GuardedBy("this")
     private final ArrayDeque<Receiver> receivers = new ArrayDeque<>();
@@ -150,15 +147,16 @@ final class RpcFunction {
 
     /** Removes a closed server. If it was the last one, the queued calls fail. */
     void removeServer(FunctionServer server) {
-        RpcEntry refused = null;
+        List<RpcEntry> refused = new ArrayList<>();
         List<Receiver> told;
         synchronized (this) {
             servers.remove(server);
             if (servers.isEmpty()) {
                 principal = null;
-                refused = first;
-                first = null;
-                last = null;
+                RpcEntry entry;
+                while ((entry = queue.poll()) != null) {
+                    refused.add(entry);
+                }
             }
             for (Receiver receiver : receivers) {
                 receiver.call(null); // each receiver checks whether its own server closed
@@ -167,11 +165,7 @@ final class RpcFunction {
             receivers.clear();
         }
         told.forEach(Receiver::tell);
-        while (refused != null) {
-            RpcEntry next = refused.next;
-            engine.arrivals().refuse(refused);
-            refused = next;
-        }
+        refused.forEach(engine.arrivals()::refuse);
     }
 
     /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */
@@ -184,7 +178,7 @@ final class RpcFunction {
             }
             called = receivers.poll(); // if a receiver waits, the queue is empty
             if (called == null) {
-                append(entry);
+                queue.add(entry);
             } else {
                 called.call(entry);
             }
@@ -194,18 +188,6 @@ final class RpcFunction {
         }
     }
 
-    @GuardedBy("this")
-    private void append(RpcEntry entry) {
-        entry.next = null;
-        RpcEntry before = last;
-        if (before == null) {
-            first = entry;
-        } else {
-            before.next = entry;
-        }
-        last = entry;
-    }
-
     /**
      * Takes a call out of the queue whose caller has stopped waiting.
      *
@@ -213,36 +195,7 @@ final class RpcFunction {
      * @return the entry; null if it is not queued
      */
     synchronized @Nullable RpcEntry unqueue(Predicate<RpcEntry> isIt) {
-        RpcEntry before = null;
-        for (RpcEntry entry = first; entry != null; entry = entry.next) {
-            if (isIt.test(entry)) {
-                if (before == null) {
-                    first = entry.next;
-                } else {
-                    before.next = entry.next;
-                }
-                if (last == entry) {
-                    last = before;
-                }
-                entry.next = null;
-                return entry;
-            }
-            before = entry;
-        }
-        return null;
-    }
-
-    @GuardedBy("this")
-    private @Nullable RpcEntry poll() {
-        RpcEntry entry = first;
-        if (entry != null) {
-            first = entry.next;
-            entry.next = null;
-            if (first == null) {
-                last = null;
-            }
-        }
-        return entry;
+        return queue.remove(isIt);
     }
 
     /**
@@ -329,22 +282,18 @@ final class RpcFunction {
 
     /** The number of calls that wait for a server. */
     synchronized int queued() {
-        int queued = 0;
-        for (RpcEntry entry = first; entry != null; entry = entry.next) {
-            queued++;
-        }
-        return queued;
+        return queue.size();
     }
 
     /** Whether a call is queued; another receiver may take it. */
     synchronized boolean hasQueued() {
-        return first != null;
+        return !queue.isEmpty();
     }
 
     /** The next call; or null, and the receiver is queued. */
     private synchronized @Nullable RpcEntry pollOrEnter(FunctionServer server, Receiver receiver) {
         server.requireOpen();
-        RpcEntry entry = poll();
+        RpcEntry entry = queue.poll();
         if (entry == null) {
             receiver.entry = null;
             receiver.called = false;

@@ -57,6 +57,9 @@ final class RpcSlot extends PollWaiter {
     final long outAddress;
 
     final long outOffset;
+    /** Whether the call has low priority; written by the owner before it posts. */
+    boolean low;
+
     /** The queue entry of a call that this node makes to itself. */
     final RpcEntry entry;
 

@@ -10,7 +10,7 @@ import dev.lite.tier.peer.ImmediateKind;
  *   call      ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
  *     +0   length     int   of the context and the request, bytes
  *     +4   padding    short units that were left empty before the entry, at the end of the ring
- *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}, the size of the slot, and the length of the context
+ *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}, {@link #FLAG_LOW}, the size of the slot, and the length of the context
  *     +8   call       long  chosen by the caller
  *     +16  slot       int   the caller's
  *     +20  capacity   int   the longest reply that the caller takes, bytes
@@ -60,6 +60,9 @@ final class RpcWire {
 
     static final int FLAG_REMOTE = 1 << 16;
     static final int FLAG_CANCELLED = 1 << 17;
+    /** The call has low priority. */
+    static final int FLAG_LOW = 1 << 30;
+
     static final int PADDING_MASK = 0xffff;
     /** The size of the caller's slot, as {@link RpcSlots#capacity} takes it: two bits. */
     static final int SIZE_CLASS_SHIFT = 18;

@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
@@ -10,8 +11,10 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.handling.HandlerExecution;
+import dev.lite.tier.Admission;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.peer.PollRole;
+import dev.lite.tier.qos.SessionQos;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -32,14 +35,16 @@ public final class SessionRpc implements TierRpc {
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
     private final RpcEngine engine;
     private final String principal;
+    private final SessionQos qos;
     private final Set<FunctionServer> servers = ConcurrentHashMap.newKeySet();
     /** By function. */
     private final Map<String, AnyNodes> anyNodes = new ConcurrentHashMap<>();
 
     private volatile boolean closed;
 
-    SessionRpc(RpcEngine engine, String principal) {
+    SessionRpc(RpcEngine engine, String principal, SessionQos qos) {
         this.engine = engine;
+        this.qos = qos;
         this.principal = principal;
     }
 
@@ -74,7 +79,7 @@ public final class SessionRpc implements TierRpc {
     @Override
     public RpcClient bind(String node, String function) {
         NodeInfo.checkName(node);
-        return new FunctionClient(engine, this, node, LtRpc.checkName(function), principal);
+        return new FunctionClient(engine, this, node, LtRpc.checkName(function), principal, false);
     }
 
     @Override
@@ -87,7 +92,7 @@ public final class SessionRpc implements TierRpc {
                 known = first == null ? known : first;
             }
         }
-        return new AnyClient(known, null);
+        return new AnyClient(known, null, Priority.HIGH);
     }
 
     @Override
@@ -96,9 +101,8 @@ public final class SessionRpc implements TierRpc {
         Segments.requireReadable("message", message);
         Durations.requireNotNegative(deadline);
         FunctionClient client =
-                new FunctionClient(engine, this, node, RpcNames.ofPort(LtRpc.checkName(port)), principal);
-        requireOpen();
-        long none = engine.caller().call(client, message, 0, EMPTY, deadline);
+                new FunctionClient(engine, this, node, RpcNames.ofPort(LtRpc.checkName(port)), principal, false);
+        long none = client.call(message, 0, EMPTY, deadline);
         assert none == 0;
     }
 
@@ -122,6 +126,17 @@ public final class SessionRpc implements TierRpc {
     /** The poll role that a thread may take that waits for calls or replies; null if there is no fabric. */
     public @Nullable PollRole pollRole() {
         return engine.receiveRole();
+    }
+
+    /** Whether a call has low priority: it asks for it, or its session has no other. */
+    boolean isLow(boolean low) {
+        return low || qos.priority() == Priority.LOW;
+    }
+
+    /** What a call must ask before it begins; null: nothing. */
+    @Nullable
+    Admission admission(boolean low) {
+        return qos.admission(low);
     }
 
     void requireOpen() {

@@ -3,6 +3,8 @@ package dev.lite.tier.session;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.Priority;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -84,7 +86,10 @@ final class HandleTable {
         recycle((int) lh);
     }
 
-    /** The handle with this number, or null when the number is stale or was never used. */
+    /**
+     * The handle with this number, or null when the number is stale or was never used. With {@link
+     * SessionProtocol#LOW_PRIORITY} its view of low priority.
+     */
     @Nullable
     TierHandle find(long lh) {
         int index = (int) lh;
@@ -93,7 +98,10 @@ final class HandleTable {
             return null;
         }
         Entry entry = (Entry) ENTRIES.getAcquire(now, index);
-        return entry != null && entry.lh == lh ? entry.handle : null;
+        if (entry == null || entry.lh != (lh & ~SessionProtocol.LOW_PRIORITY)) {
+            return null;
+        }
+        return lh < 0 ? entry.handle.withPriority(Priority.LOW) : entry.handle;
     }
 
     /**

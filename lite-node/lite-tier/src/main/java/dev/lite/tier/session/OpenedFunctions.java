@@ -1,10 +1,12 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierRpc;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,7 +28,12 @@ final class OpenedFunctions {
     /** A function or port that the application opened. */
     sealed interface Opened {}
 
-    record OpenClient(RpcClient client) implements Opened {}
+    /** @param low the same client for calls of low priority */
+    record OpenClient(RpcClient client, RpcClient low) implements Opened {
+        private static OpenClient of(RpcClient client) {
+            return new OpenClient(client, client.withPriority(Priority.LOW));
+        }
+    }
 
     record OpenSender(String node, String port) implements Opened {}
 
@@ -40,10 +47,10 @@ final class OpenedFunctions {
         this.lastNumber = lastNumber;
     }
 
-    /** The function or port with this number; null if it is not open. */
+    /** The function or port with this number, whatever its {@link SessionProtocol#LOW_PRIORITY}; null if it is not open. */
     @Nullable
     Opened find(long number) {
-        return opened.get(number);
+        return opened.get(number & ~SessionProtocol.LOW_PRIORITY);
     }
 
     /** Opens a function or port; returns its number. A virtual thread. */
@@ -56,8 +63,8 @@ final class OpenedFunctions {
         boolean kept = false;
         try {
             Opened made = switch (kind) {
-                case CLIENT -> new OpenClient(rpc.get().bind(node, name));
-                case ANY -> new OpenClient(rpc.get().bindAny(name));
+                case CLIENT -> OpenClient.of(rpc.get().bind(node, name));
+                case ANY -> OpenClient.of(rpc.get().bindAny(name));
                 case SENDER -> new OpenSender(node, name);
                 case SERVER -> new OpenServer(rpc.get().serve(name));
                 case PORT -> new OpenPort(rpc.get().messages(name));

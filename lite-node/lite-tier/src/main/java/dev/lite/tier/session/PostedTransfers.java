@@ -53,7 +53,14 @@ final class PostedTransfers {
      * @throws LiteException if the command is refused
      */
     boolean start(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs, boolean mayDefer) {
-        if ((op != Op.READ && op != Op.WRITE) || !handle.needsFabric()) {
+        if (op != Op.READ && op != Op.WRITE) {
+            return false;
+        }
+        if (handle.mustWait()) {
+            startLimited(handle, slot, op, offset, length, timeoutNs);
+            return true;
+        }
+        if (!handle.needsFabric()) {
             return false;
         }
         boolean started = false;
@@ -77,6 +84,24 @@ final class PostedTransfers {
                 left();
             }
         }
+    }
+
+    /** Executes a command that may have to wait for permits, on a virtual thread: it delays no other. At most one for each slot. */
+    private void startLimited(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs) {
+        running.incrementAndGet();
+        Thread unused = Thread.ofVirtual().name("lite-session-limited").start(() -> {
+            RuntimeException failure = null;
+            try {
+                if (op == Op.READ) {
+                    handle.read(offset, slots.window(slot), length, timeoutNs);
+                } else {
+                    handle.write(offset, slots.window(slot), length, timeoutNs);
+                }
+            } catch (RuntimeException e) {
+                failure = e;
+            }
+            ended(slot, op, failure);
+        });
     }
 
     /**

@@ -15,6 +15,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.peer.PollRole;
@@ -112,6 +113,11 @@ final class RpcCommands {
                         .formatted(length, operand1, LtRpc.CONTEXT_BYTES_MAX));
             }
             return (int) operand1;
+        }
+
+        /** Whether a call has low priority. */
+        boolean isLow() {
+            return (id & SessionProtocol.LOW_PRIORITY) != 0;
         }
 
         boolean isBesideChannels() {
@@ -222,7 +228,8 @@ final class RpcCommands {
     /** The client of a call, which sends the call's context. */
     private static RpcClient client(OpenedFunctions.OpenClient open, Command command, MemorySegment message) {
         int contextBytes = command.contextBytes();
-        return contextBytes == 0 ? open.client() : open.client().withContext(text(message.asSlice(0, contextBytes)));
+        RpcClient client = command.isLow() ? open.low() : open.client();
+        return contextBytes == 0 ? client : client.withContext(text(message.asSlice(0, contextBytes)));
     }
 
     private static boolean tryFail(ReceivedCall call, Command command, MemorySegment message) {

@@ -46,6 +46,9 @@ class MappingTableTest {
     private Mapping mapping(Class<? extends MappingOwner> kind) {
         MappingOwner owner = (MappingOwner)
                 Proxy.newProxyInstance(kind.getClassLoader(), new Class<?>[] {kind}, (self, method, arguments) -> {
+                    if (method.getName().equals("isGated")) {
+                        return false;
+                    }
                     throw new AssertionError("not called: " + method);
                 });
         Mapping mapping = Mapping.open(new BlankMappings(), lmr, null, ALL, places, owner);

@@ -15,6 +15,7 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierRpc;
@@ -295,6 +296,16 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 throw new LmrBoundsException("LMR #%d: offset %d is not aligned".formatted(lmr.id, offset));
             }
             return lmr.bytes.address() + offset;
+        }
+
+        @Override
+        public boolean mustWait() {
+            return false;
+        }
+
+        @Override
+        public TierHandle withPriority(Priority priority) {
+            return this;
         }
 
         @Override

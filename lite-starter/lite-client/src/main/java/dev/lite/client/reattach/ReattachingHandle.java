@@ -8,12 +8,14 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.reattach.PerSession.Bound;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -47,7 +49,11 @@ final class ReattachingHandle implements LmrHandle {
 
     private volatile boolean unmapped;
 
+    /** The handle of which this one is a view of low priority, or null. */
+    private final @Nullable ReattachingHandle viewed;
+
     ReattachingHandle(SessionKeeper keeper, Bound<LmrHandle> first) {
+        viewed = null;
         this.keeper = keeper;
         LmrHandle handle = first.value();
         id = handle.id();
@@ -57,8 +63,34 @@ final class ReattachingHandle implements LmrHandle {
         mapped = first;
     }
 
+    private ReattachingHandle(ReattachingHandle viewed) {
+        this.viewed = viewed;
+        keeper = viewed.keeper;
+        id = viewed.id;
+        name = viewed.name;
+        size = viewed.size;
+        permissions = viewed.permissions;
+        mapped = low(viewed.mapped);
+    }
+
+    private static Bound<LmrHandle> low(Bound<LmrHandle> handle) {
+        return new Bound<>(handle.session(), handle.value().withPriority(Priority.LOW));
+    }
+
+    @Override
+    public LmrHandle withPriority(Priority priority) {
+        boolean low = Objects.requireNonNull(priority, "priority") == Priority.LOW;
+        if (viewed != null) {
+            return low ? this : viewed;
+        }
+        return low ? new ReattachingHandle(this) : this;
+    }
+
     /** The handle of an open session; maps the LMR again if the session was lost. */
     Bound<LmrHandle> current(Deadline deadline) {
+        if (viewed != null && !mapped.session().isOpen()) {
+            mapped = low(viewed.current(deadline)); // two threads at a time make two equal views
+        }
         Bound<LmrHandle> current = mapped;
         if (current.session().isOpen()) {
             return current;
@@ -328,6 +360,10 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void unmap() {
+        if (viewed != null) {
+            viewed.unmap();
+            return;
+        }
         unmapped = true;
         try {
             mapped.value().unmap();
@@ -338,6 +374,10 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void free() {
+        if (viewed != null) {
+            viewed.free();
+            return;
+        }
         try {
             current().free();
         } catch (SessionLostException lost) {

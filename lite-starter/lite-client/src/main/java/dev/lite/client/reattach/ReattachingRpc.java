@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
@@ -66,7 +67,7 @@ final class ReattachingRpc implements LtRpc {
         LtRpc.checkName(function);
         PerSession<RpcClient> client =
                 new PerSession<>(keeper, session -> session.rpc().bind(node, function));
-        return new ReattachingClient(node, function, client, null);
+        return new ReattachingClient(node, function, client, null, Priority.HIGH);
     }
 
     @Override
@@ -74,7 +75,7 @@ final class ReattachingRpc implements LtRpc {
         LtRpc.checkName(function);
         PerSession<RpcClient> client =
                 new PerSession<>(keeper, session -> session.rpc().bindAny(function));
-        return new ReattachingClient("", function, client, null);
+        return new ReattachingClient("", function, client, null, Priority.HIGH);
     }
 
     @Override
@@ -100,9 +101,16 @@ final class ReattachingRpc implements LtRpc {
         private final String function;
         private final PerSession<RpcClient> client;
         private final @Nullable String context;
+        private final Priority priority;
 
         /** @param context of its requests, or null */
-        ReattachingClient(String node, String function, PerSession<RpcClient> client, @Nullable String context) {
+        ReattachingClient(
+                String node,
+                String function,
+                PerSession<RpcClient> client,
+                @Nullable String context,
+                Priority priority) {
+            this.priority = priority;
             this.node = node;
             this.function = function;
             this.client = client;
@@ -122,11 +130,17 @@ final class ReattachingRpc implements LtRpc {
         @Override
         public RpcClient withContext(String other) {
             LtRpc.checkContext(other);
-            return new ReattachingClient(node, function, client, other);
+            return new ReattachingClient(node, function, client, other, priority);
+        }
+
+        @Override
+        public RpcClient withPriority(Priority other) {
+            return new ReattachingClient(node, function, client, context, Objects.requireNonNull(other, "priority"));
         }
 
         private RpcClient in(RpcClient session) {
-            return context == null ? session : session.withContext(context);
+            RpcClient its = priority == Priority.LOW ? session.withPriority(priority) : session;
+            return context == null ? its : its.withContext(context);
         }
 
         @Override

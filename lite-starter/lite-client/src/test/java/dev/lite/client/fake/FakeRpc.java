@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
@@ -113,6 +114,11 @@ public final class FakeRpc implements LtRpc {
         @Override
         public RpcClient withContext(String other) {
             return new FakeClient(node, function, other);
+        }
+
+        @Override
+        public RpcClient withPriority(Priority priority) {
+            return this;
         }
 
         @Override

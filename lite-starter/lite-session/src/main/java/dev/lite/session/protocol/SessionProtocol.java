@@ -42,6 +42,12 @@ public final class SessionProtocol {
         return processors < 4 ? 1_000 : 4_000;
     }
 
+    /**
+     * This bit in the number of a handle or a function lowers the priority of one command. No number has it otherwise. There is
+     * none that raises it.
+     */
+    public static final long LOW_PRIORITY = Long.MIN_VALUE;
+
     /** The operations of commands in slots; {@link SessionArea} has the fields. */
     public static final class Op {
         /** Reads {@code length} bytes of the LMR into the window. */

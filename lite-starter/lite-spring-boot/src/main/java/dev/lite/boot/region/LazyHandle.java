@@ -3,6 +3,8 @@ package dev.lite.boot.region;
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.Priority;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -11,7 +13,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A handle that maps its LMR at the first use. After that a use costs one volatile read more. Any thread. */
-final class LazyHandle extends ForwardingLmrHandle {
+class LazyHandle extends ForwardingLmrHandle {
 
     private final String name;
     private final Supplier<LmrHandle> mapping;
@@ -76,6 +78,19 @@ final class LazyHandle extends ForwardingLmrHandle {
             return; // it was never mapped
         }
         before.join().unmap();
+    }
+
+    /** Maps nothing yet, either. */
+    @Override
+    public LmrHandle withPriority(Priority priority) {
+        Objects.requireNonNull(priority, "priority");
+        LazyHandle whole = this;
+        return new LazyHandle(name, () -> whole.unwrap().withPriority(priority)) {
+            @Override
+            public void unmap() {
+                whole.unmap();
+            }
+        };
     }
 
     @Override

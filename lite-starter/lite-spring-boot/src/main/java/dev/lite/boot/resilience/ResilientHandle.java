@@ -4,6 +4,7 @@ import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
+import dev.lite.api.Priority;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
@@ -24,6 +25,11 @@ final class ResilientHandle extends ForwardingLmrHandle {
     @Override
     public LmrHandle unwrap() {
         return handle;
+    }
+
+    @Override
+    public LmrHandle withPriority(Priority priority) {
+        return new ResilientHandle(handle.withPriority(priority), resilience);
     }
 
     private void repeatRead(LiteException failure, Runnable operation) {

@@ -2,6 +2,7 @@ package dev.lite.boot.resilience;
 
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
@@ -104,6 +105,11 @@ final class ResilientRpc implements LtRpc {
         @Override
         public RpcClient withContext(String context) {
             return new Client(client.withContext(context), circuitBreaker);
+        }
+
+        @Override
+        public RpcClient withPriority(Priority priority) {
+            return new Client(client.withPriority(priority), circuitBreaker);
         }
 
         @Override

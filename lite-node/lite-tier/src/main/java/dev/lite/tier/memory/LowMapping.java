@@ -1,0 +1,194 @@
+package dev.lite.tier.memory;
+
+import dev.lite.api.ForwardingLmrHandle;
+import dev.lite.api.LmrSlice;
+import dev.lite.api.Permission;
+import dev.lite.api.Priority;
+import dev.lite.os.RawMemory;
+import dev.lite.os.Segments;
+import dev.lite.session.async.AsyncOperations;
+import dev.lite.tier.TierHandle;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** A view of a handle whose operations have low priority. It shares the mapping: the end of one is the end of both. */
+final class LowMapping extends ForwardingLmrHandle implements TierHandle {
+    private final Mapping mapping;
+
+    LowMapping(Mapping mapping) {
+        this.mapping = mapping;
+    }
+
+    @Override
+    public Mapping unwrap() {
+        return mapping;
+    }
+
+    @Override
+    public TierHandle withPriority(Priority priority) {
+        return Objects.requireNonNull(priority, "priority") == Priority.LOW ? this : mapping;
+    }
+
+    @Override
+    public boolean mustWait() {
+        return mapping.mustWait(true);
+    }
+
+    @Override
+    public boolean needsFabric() {
+        return mapping.needsFabric();
+    }
+
+    @Override
+    public void read(long offset, MemorySegment destination) {
+        Segments.requireWritable("destination", destination);
+        mapping.read(true, offset, destination, 0, destination.byteSize(), 0);
+    }
+
+    @Override
+    public void write(long offset, MemorySegment source) {
+        Segments.requireReadable("source", source);
+        mapping.write(true, offset, source, 0, source.byteSize(), 0);
+    }
+
+    @Override
+    public void read(long offset, long address, long length, long timeoutNs) {
+        mapping.read(true, offset, RawMemory.all(), address, length, timeoutNs);
+    }
+
+    @Override
+    public void write(long offset, long address, long length, long timeoutNs) {
+        mapping.write(true, offset, RawMemory.all(), address, length, timeoutNs);
+    }
+
+    @Override
+    public void read(List<LmrSlice> slices) {
+        SliceOperations.checked(mapping, Permission.READ.bit(), slices)
+                .forEach(slice -> read(slice.offset(), slice.segment()));
+    }
+
+    @Override
+    public void write(List<LmrSlice> slices) {
+        SliceOperations.checked(mapping, Permission.WRITE.bit(), slices)
+                .forEach(slice -> write(slice.offset(), slice.segment()));
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+        List<LmrSlice> mine = SliceOperations.checked(mapping, Permission.READ.bit(), slices);
+        return begin(() -> read(mine));
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+        List<LmrSlice> mine = SliceOperations.checked(mapping, Permission.WRITE.bit(), slices);
+        return begin(() -> write(mine));
+    }
+
+    private CompletableFuture<@Nullable Void> begin(Runnable transfer) {
+        AsyncOperations async = mapping.handleOwner().async();
+        AsyncOperations.Operation opened = async.open(mapping.deadline().remaining());
+        async.run(opened, transfer);
+        return opened.future();
+    }
+
+    @Override
+    public boolean tryTransfer(
+            boolean write,
+            long offset,
+            MemorySegment local,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        return mapping.tryTransfer(true, write, offset, local, timeoutNs, ended);
+    }
+
+    @Override
+    public long fetchAdd(long offset, long delta) {
+        return fetchAdd(offset, delta, 0);
+    }
+
+    @Override
+    public long fetchAdd(long offset, long delta, long timeoutNs) {
+        return mapping.fetchAdd(true, offset, delta, null, timeoutNs);
+    }
+
+    @Override
+    public long testSet(long offset, long expected, long value) {
+        return testSet(offset, expected, value, 0);
+    }
+
+    @Override
+    public long testSet(long offset, long expected, long value, long timeoutNs) {
+        return mapping.testSet(true, offset, expected, value, null, timeoutNs);
+    }
+
+    @Override
+    public long getLong(long offset) {
+        admitWord(Permission.READ, offset, Long.BYTES);
+        return mapping.getLong(offset);
+    }
+
+    @Override
+    public void putLong(long offset, long value) {
+        admitWord(Permission.WRITE, offset, Long.BYTES);
+        mapping.putLong(offset, value);
+    }
+
+    @Override
+    public int getInt(long offset) {
+        admitWord(Permission.READ, offset, Integer.BYTES);
+        return mapping.getInt(offset);
+    }
+
+    @Override
+    public void putInt(long offset, int value) {
+        admitWord(Permission.WRITE, offset, Integer.BYTES);
+        mapping.putInt(offset, value);
+    }
+
+    private void admitWord(Permission needed, long offset, int bytes) {
+        mapping.admit(true, needed.bit(), offset, bytes, 0);
+    }
+
+    @Override
+    public void memset(long offset, long length, byte value) {
+        memset(offset, length, value, 0);
+    }
+
+    @Override
+    public void memset(long offset, long length, byte value, long timeoutNs) {
+        mapping.memset(true, offset, length, value, timeoutNs);
+    }
+
+    @Override
+    public void grant(String principal, Set<Permission> permissions, Duration deadline) {
+        mapping.grant(principal, permissions, deadline);
+    }
+
+    @Override
+    public void moveTo(String node, Duration deadline) {
+        mapping.moveTo(node, deadline);
+    }
+
+    @Override
+    public void unmap(Duration deadline) {
+        mapping.unmap(deadline);
+    }
+
+    @Override
+    public void free(Duration deadline) {
+        mapping.free(deadline);
+    }
+
+    /** Both are handles of one LMR, with one owner. */
+    @Override
+    public String toString() {
+        return mapping.toString();
+    }
+}

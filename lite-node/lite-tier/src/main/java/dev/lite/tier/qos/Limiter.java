@@ -1,0 +1,108 @@
+package dev.lite.tier.qos;
+
+import dev.lite.os.waiting.Deadline;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A rate that several applications share in a fair order, or no limit. Permits come in batches by {@link #refill}. An
+ * operation may begin while there are permits left, and may use more than there are: the next ones wait until the debt is
+ * paid. So a large operation needs no large bucket. Any thread.
+ */
+final class Limiter {
+    /** What is saved up while nobody needs it, in times of {@link #refill}'s interval. */
+    private static final long SAVED_PERIODS = 2;
+
+    private final LongFunction<Permits> source;
+    private final AtomicLong balance = new AtomicLong();
+    private final FairQueue queue = new FairQueue(this::takePermits);
+
+    /** Null: no limit. Written by the thread that refills. */
+    private volatile @Nullable Permits permits;
+
+    private volatile long perSecond;
+    private long lastBatch; // by the thread that refills
+
+    /** @param source makes permits at a rate per second */
+    Limiter(LongFunction<Permits> source) {
+        this.source = source;
+    }
+
+    boolean isLimited() {
+        return permits != null;
+    }
+
+    /** The rate; 0: no limit. */
+    long perSecond() {
+        return perSecond;
+    }
+
+    /** Changes the rate. Only by the thread that refills, or before there is one. */
+    void limit(long newPerSecond) {
+        Permits now = permits;
+        perSecond = newPerSecond;
+        if (now == null) {
+            balance.set(0);
+            permits = source.apply(newPerSecond);
+        } else {
+            now.setPerSecond(newPerSecond);
+        }
+    }
+
+    /** Ends the limit; everybody who waits goes on. */
+    void unlimit() {
+        permits = null;
+        perSecond = 0;
+        queue.pump();
+    }
+
+    /** Takes the next batch of permits and gives it to those who wait. Call it every few milliseconds. */
+    void refill() {
+        Permits now = permits;
+        if (now == null) {
+            return;
+        }
+        long batch = now.takeAll();
+        if (batch > 0) {
+            lastBatch = Math.max(batch, lastBatch / 2);
+            long most = SAVED_PERIODS * lastBatch;
+            balance.updateAndGet(before -> Math.min(before + batch, Math.max(before, most)));
+        }
+        queue.pump();
+    }
+
+    private boolean takePermits(long cost) {
+        if (permits == null) {
+            return true;
+        }
+        if (balance.get() <= 0) {
+            return false;
+        }
+        balance.addAndGet(-cost);
+        return true;
+    }
+
+    /** Takes permits if there are some and nobody waits for them. */
+    boolean tryTake(Object application, long cost) {
+        return permits == null || (queue.isEmpty() && queue.tryEnter(application, cost));
+    }
+
+    /** Gives permits back that were taken for an operation that did not begin. */
+    void giveBack(long cost) {
+        balance.addAndGet(cost);
+    }
+
+    /**
+     * Takes permits; waits for them.
+     *
+     * @return false if there were none until the deadline, or the thread was interrupted
+     */
+    boolean take(Object application, long cost, Deadline deadline) {
+        return tryTake(application, cost) || queue.await(queue.enter(application, cost), deadline);
+    }
+
+    void forget(Object application) {
+        queue.forget(application);
+    }
+}

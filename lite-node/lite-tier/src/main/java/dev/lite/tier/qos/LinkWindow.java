@@ -1,0 +1,90 @@
+package dev.lite.tier.qos;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.Priority;
+import dev.lite.os.waiting.Deadline;
+
+/**
+ * The transfers under way to one node. They are bounded, so that a queue forms here, where high priority overtakes low
+ * priority and applications of one priority take turns, and not in the link, where it is too late. Any thread.
+ *
+ * <p>Bound: {@value #OPERATIONS_MAX} transfers and {@value #BYTES_MAX} bytes, and one more transfer. Low priority has a part
+ * of it, so that high priority always finds a bounce buffer.
+ */
+final class LinkWindow {
+    static final int OPERATIONS_MAX = 24;
+    static final int LOW_OPERATIONS_MAX = 16;
+    static final long BYTES_MAX = 1 << 20;
+    static final long LOW_BYTES_MAX = 512 << 10;
+
+    private final FairQueue high = new FairQueue(this::takeHigh);
+    private final FairQueue low = new FairQueue(this::takeLow);
+
+    @GuardedBy("this")
+    private int operations;
+
+    @GuardedBy("this")
+    private long bytes;
+
+    @GuardedBy("this")
+    private int lowOperations;
+
+    @GuardedBy("this")
+    private long lowBytes;
+
+    private synchronized boolean takeHigh(long cost) {
+        if (operations >= OPERATIONS_MAX || bytes >= BYTES_MAX) {
+            return false;
+        }
+        operations++;
+        bytes += cost;
+        return true;
+    }
+
+    private synchronized boolean takeLow(long cost) {
+        if (!high.isEmpty() || lowOperations >= LOW_OPERATIONS_MAX || lowBytes >= LOW_BYTES_MAX || !takeHigh(cost)) {
+            return false;
+        }
+        lowOperations++;
+        lowBytes += cost;
+        return true;
+    }
+
+    private FairQueue queue(Priority priority) {
+        return priority == Priority.HIGH ? high : low;
+    }
+
+    /** Begins a transfer if it need not wait. */
+    boolean tryEnter(Object application, Priority priority, long cost) {
+        return queue(priority).tryEnter(application, cost);
+    }
+
+    /** Begins a transfer; false if there was no room until the deadline, or the thread was interrupted. */
+    boolean enter(Object application, Priority priority, long cost, Deadline deadline) {
+        FairQueue queue = queue(priority);
+        return queue.tryEnter(application, cost) || queue.await(queue.enter(application, cost), deadline);
+    }
+
+    /** A transfer has ended. */
+    void leave(Priority priority, long cost) {
+        synchronized (this) {
+            operations--;
+            bytes -= cost;
+            if (priority == Priority.LOW) {
+                lowOperations--;
+                lowBytes -= cost;
+            }
+        }
+        if (!high.isEmpty()) {
+            high.pump();
+        }
+        if (!low.isEmpty()) {
+            low.pump();
+        }
+    }
+
+    void forget(Object application) {
+        high.forget(application);
+        low.forget(application);
+    }
+}

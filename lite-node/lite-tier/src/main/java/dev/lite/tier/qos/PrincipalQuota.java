@@ -1,0 +1,69 @@
+package dev.lite.tier.qos;
+
+import dev.lite.cluster.qos.QosPolicy.Quota;
+import dev.lite.os.waiting.Deadline;
+import java.util.function.LongFunction;
+
+/** The quota of one principal at this node, which its sessions share. Any thread; {@link #refill} by one thread. */
+final class PrincipalQuota {
+    final Quota quota;
+    private final Limiter bytes;
+    private final Limiter operations;
+
+    PrincipalQuota(Quota quota, LongFunction<Permits> source) {
+        this.quota = quota;
+        bytes = limiter(quota.bytesPerSecond(), source);
+        operations = limiter(quota.operationsPerSecond(), source);
+    }
+
+    private static Limiter limiter(@org.jspecify.annotations.Nullable Long perSecond, LongFunction<Permits> source) {
+        Limiter limiter = new Limiter(source);
+        if (perSecond != null) {
+            limiter.limit(perSecond);
+        }
+        return limiter;
+    }
+
+    void refill() {
+        bytes.refill();
+        operations.refill();
+    }
+
+    boolean tryTake(Object application, long cost) {
+        if (!operations.tryTake(application, 1)) {
+            return false;
+        }
+        if (bytes.tryTake(application, cost)) {
+            return true;
+        }
+        operations.giveBack(1);
+        return false;
+    }
+
+    boolean take(Object application, long cost, Deadline deadline) {
+        if (!operations.take(application, 1, deadline)) {
+            return false;
+        }
+        if (bytes.take(application, cost, deadline)) {
+            return true;
+        }
+        operations.giveBack(1);
+        return false;
+    }
+
+    void giveBack(long cost) {
+        operations.giveBack(1);
+        bytes.giveBack(cost);
+    }
+
+    /** Ends the limits; those who wait go on. */
+    void end() {
+        bytes.unlimit();
+        operations.unlimit();
+    }
+
+    void forget(Object application) {
+        bytes.forget(application);
+        operations.forget(application);
+    }
+}

@@ -1,0 +1,317 @@
+package dev.lite.tier.qos;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.Priority;
+import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.cluster.qos.QosPolicy.Mode;
+import dev.lite.cluster.qos.QosPolicy.Quota;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.qos.QosStatus.ClassStatus;
+import dev.lite.tier.qos.SessionQos.Part;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A node's policy, and its parts in the sessions. Any thread. While the mode is OFF and no quota is set, there is no thread,
+ * nothing is counted, and an operation on mapped memory costs what it costs without this class.
+ */
+public final class QosService implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(QosService.class);
+
+    private static final long REFILL_NS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    /** How the driver of transfers serves a policy. */
+    public interface Transfers {
+        /** Memory of other nodes, over all lanes. */
+        RemoteMemory all();
+
+        /** Over the lanes that the policy reserves for a priority. */
+        RemoteMemory onLanesOf(QosPolicy policy, Priority priority);
+
+        /** Why no lanes can be reserved, with the value and the limit; empty if they can. */
+        Optional<String> whyNoLanes();
+    }
+
+    private final Transfers transfers;
+    private final Runnable gatesChanged;
+    private final LongFunction<Permits> permits;
+    private final ClassCounts high = new ClassCounts();
+    private final ClassCounts low = new ClassCounts();
+    private final Limiter lowLimiter;
+    private final Map<Integer, LinkWindow> windows = new ConcurrentHashMap<>();
+
+    @GuardedBy("this")
+    private final Set<SessionQos> sessions = new HashSet<>();
+
+    @GuardedBy("this")
+    private Map<String, PrincipalQuota> quotas = Map.of();
+
+    @GuardedBy("this")
+    private LowRate rate = new LowRate();
+
+    private volatile QosPolicy policy = QosPolicy.OFF;
+    private volatile double load;
+
+    @GuardedBy("this")
+    private @Nullable Thread ticker;
+
+    @GuardedBy("this")
+    private boolean closed;
+
+    // State of the last tick; guarded by this.
+    private long lastTickNs;
+    private ClassCounts.Sums lastHigh = ClassCounts.Sums.NONE;
+    private ClassCounts.Sums lastLow = ClassCounts.Sums.NONE;
+
+    /** @param gatesChanged called after {@link SessionQos#isGated} of a session may have changed, without a lock */
+    public QosService(Transfers transfers, Runnable gatesChanged) {
+        this(transfers, gatesChanged, rate -> new RateLimiterPermits("lite-qos", rate));
+    }
+
+    /** For tests: with another source of permits. */
+    QosService(Transfers transfers, Runnable gatesChanged, LongFunction<Permits> permits) {
+        this.transfers = transfers;
+        this.gatesChanged = gatesChanged;
+        this.permits = permits;
+        lowLimiter = new Limiter(permits);
+    }
+
+    /** The policy in effect. */
+    public QosPolicy policy() {
+        return policy;
+    }
+
+    /** Whether a principal has a quota, so that all its operations must pass this node. */
+    public boolean hasQuota(String principal) {
+        return policy.quotas().containsKey(principal);
+    }
+
+    /** A session begins. */
+    public synchronized SessionQos open(String principal, Priority priority) {
+        SessionQos session = new SessionQos(
+                this, principal, priority, new Part(null, null, transfers.all(), transfers.all(), false));
+        sessions.add(session);
+        session.set(part(session));
+        return session;
+    }
+
+    synchronized void closed(SessionQos session) {
+        if (sessions.remove(session)) {
+            lowLimiter.forget(session);
+            quotas.values().forEach(quota -> quota.forget(session));
+            windows.values().forEach(window -> window.forget(session));
+        }
+    }
+
+    /**
+     * Changes the policy. Operations that wait go on under the new one.
+     *
+     * @throws IllegalArgumentException if this node cannot follow it, with what, the value and the limit; the former policy
+     *     stays
+     */
+    public QosPolicy set(QosPolicy next) {
+        return change(before -> next);
+    }
+
+    /** {@link #set} of what a function makes of the current policy; two changes at a time follow one another. */
+    public QosPolicy change(Function<QosPolicy, QosPolicy> change) {
+        QosPolicy next;
+        synchronized (this) {
+            next = change.apply(policy);
+            if (next.mode() == Mode.HW_SEP) {
+                transfers.whyNoLanes().ifPresent(reason -> {
+                    throw new IllegalArgumentException("mode is HW_SEP: " + reason);
+                });
+            }
+            if (closed || next.equals(policy)) {
+                return policy;
+            }
+            policy = next;
+            changeQuotas(next.quotas());
+            rate = new LowRate();
+            lowLimiter.unlimit();
+            load = 0;
+            sessions.forEach(session -> session.set(part(session)));
+            startOrStop();
+        }
+        gatesChanged.run();
+        log.info(
+                "quality of service mode={} quotas={}",
+                next.mode(),
+                next.quotas().size());
+        return next;
+    }
+
+    @GuardedBy("this")
+    private void changeQuotas(Map<String, Quota> next) {
+        Map<String, PrincipalQuota> now = new HashMap<>();
+        next.forEach((principal, quota) -> {
+            PrincipalQuota before = quotas.get(principal);
+            now.put(
+                    principal,
+                    before != null && before.quota.equals(quota) ? before : new PrincipalQuota(quota, permits));
+        });
+        quotas.values().stream().filter(before -> !now.containsValue(before)).forEach(PrincipalQuota::end);
+        quotas = now;
+    }
+
+    @GuardedBy("this")
+    private Part part(SessionQos session) {
+        QosPolicy now = policy;
+        PrincipalQuota quota = quotas.get(session.principal());
+        if (now.mode() == Mode.OFF && quota == null) {
+            return new Part(null, null, transfers.all(), transfers.all(), false);
+        }
+        boolean limitable = session.priority() == Priority.HIGH || lowLimiter.isLimited();
+        return new Part(
+                new Flow(session, session.principal(), Priority.HIGH, high, lowLimiter, quota),
+                new Flow(session, session.principal(), Priority.LOW, low, lowLimiter, quota),
+                memory(now, session, Priority.HIGH),
+                memory(now, session, Priority.LOW),
+                quota != null || (now.mode() == Mode.SW_PRI && limitable));
+    }
+
+    private RemoteMemory memory(QosPolicy now, SessionQos session, Priority priority) {
+        return switch (now.mode()) {
+            case OFF -> transfers.all();
+            case HW_SEP -> transfers.onLanesOf(now, priority);
+            case SW_PRI ->
+                new ScheduledMemory(
+                        transfers.all(),
+                        node -> windows.computeIfAbsent(node, any -> new LinkWindow()),
+                        session,
+                        priority);
+        };
+    }
+
+    @GuardedBy("this")
+    private void startOrStop() {
+        boolean needed = policy.mode() == Mode.SW_PRI || !quotas.isEmpty();
+        Thread now = ticker;
+        if (needed && now == null) {
+            lastTickNs = System.nanoTime();
+            lastHigh = high.sums();
+            lastLow = low.sums();
+            ticker = Thread.ofPlatform().daemon().name("lite-qos").start(this::run);
+        } else if (!needed && now != null) {
+            ticker = null;
+            LockSupport.unpark(now);
+        }
+    }
+
+    private void run() {
+        while (isTicker()) {
+            try {
+                tick(System.nanoTime());
+            } catch (RuntimeException e) { // a defect; without this thread, limited operations would wait for ever
+                log.error("the policy for quality of service could not be evaluated", e);
+            }
+            LockSupport.parkNanos(this, REFILL_NS);
+        }
+    }
+
+    private synchronized boolean isTicker() {
+        return ticker == Thread.currentThread();
+    }
+
+    /** Gives permits, and evaluates the policy now and then. */
+    void tick(long nowNs) {
+        boolean changed = false;
+        synchronized (this) {
+            if (policy.mode() == Mode.SW_PRI && nowNs - lastTickNs >= TICK_NS) {
+                changed = evaluate(nowNs);
+            }
+            lowLimiter.refill();
+            for (PrincipalQuota quota : quotas.values()) {
+                quota.refill();
+            }
+        }
+        if (changed) {
+            gatesChanged.run();
+        }
+    }
+
+    /** Returns whether low priority is limited from now on, or is not any more. */
+    @GuardedBy("this")
+    private boolean evaluate(long nowNs) {
+        ClassCounts.Sums nowHigh = high.sums();
+        ClassCounts.Sums nowLow = low.sums();
+        long next = rate.tick(
+                policy,
+                new LowRate.Measured(
+                        (nowNs - lastTickNs) / 1e9,
+                        nowHigh.operations() - lastHigh.operations(),
+                        nowHigh.nanos() - lastHigh.nanos(),
+                        nowHigh.pieces() - lastHigh.pieces(),
+                        nowLow.bytes() - lastLow.bytes()));
+        load = rate.load();
+        lastTickNs = nowNs;
+        lastHigh = nowHigh;
+        lastLow = nowLow;
+        boolean before = lowLimiter.isLimited();
+        boolean limited = next != LowRate.UNLIMITED;
+        if (limited) {
+            lowLimiter.limit(next);
+        } else if (before) {
+            lowLimiter.unlimit();
+        }
+        if (limited == before) {
+            return false;
+        }
+        boolean changed = false;
+        for (SessionQos session : sessions) {
+            if (session.priority() == Priority.LOW) {
+                session.set(part(session));
+                changed = true;
+            }
+        }
+        return changed;
+    }
+
+    /** The policy and what it does now. */
+    public QosStatus status() {
+        int highSessions;
+        int all;
+        synchronized (this) {
+            all = sessions.size();
+            highSessions = (int) sessions.stream()
+                    .filter(session -> session.priority() == Priority.HIGH)
+                    .count();
+        }
+        return new QosStatus(
+                policy, lowLimiter.perSecond(), load, status(highSessions, high), status(all - highSessions, low));
+    }
+
+    private static ClassStatus status(int sessions, ClassCounts counts) {
+        ClassCounts.Sums sums = counts.sums();
+        return new ClassStatus(
+                sessions,
+                sums.operations(),
+                sums.bytes(),
+                sums.nanos(),
+                sums.queued(),
+                sums.queuedNs(),
+                sums.refused());
+    }
+
+    /** Ends the thread and all limits. */
+    @Override
+    public void close() {
+        QosPolicy unused = set(QosPolicy.OFF);
+        synchronized (this) {
+            closed = true;
+        }
+    }
+}

@@ -1,0 +1,220 @@
+package dev.lite.tier.qos;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.Priority;
+import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.cluster.qos.QosPolicy.Mode;
+import dev.lite.cluster.qos.QosPolicy.Quota;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.Admission;
+import dev.lite.tier.RemoteMemory;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Ticks and permits come from the test; nothing waits. */
+class QosServiceTest {
+    private static final long TICK_NS = 20_000_000;
+    private static final Deadline NOW = Deadline.in(Duration.ZERO);
+
+    private final RemoteMemory all = memory("all");
+    private final RemoteMemory highLanes = memory("high");
+    private final RemoteMemory lowLanes = memory("low");
+    private Optional<String> noLanes = Optional.empty();
+    private final AtomicInteger gateChanges = new AtomicInteger();
+    /** Each source of permits gives as many as this at each refill. */
+    private volatile long batch;
+
+    private final QosService service = new QosService(
+            new QosService.Transfers() {
+                @Override
+                public RemoteMemory all() {
+                    return all;
+                }
+
+                @Override
+                public RemoteMemory onLanesOf(QosPolicy policy, Priority priority) {
+                    return priority == Priority.HIGH ? highLanes : lowLanes;
+                }
+
+                @Override
+                public Optional<String> whyNoLanes() {
+                    return noLanes;
+                }
+            },
+            gateChanges::incrementAndGet,
+            rate -> new Permits() {
+                @Override
+                public long takeAll() {
+                    return batch;
+                }
+
+                @Override
+                public void setPerSecond(long perSecond) {
+                    // the test gives the permits
+                }
+            });
+
+    private static RemoteMemory memory(String name) {
+        return (RemoteMemory) Proxy.newProxyInstance(
+                RemoteMemory.class.getClassLoader(),
+                new Class<?>[] {RemoteMemory.class},
+                (proxy, method, arguments) -> {
+                    return switch (method.getName()) {
+                        case "toString" -> name;
+                        case "equals" -> proxy == arguments[0];
+                        case "hashCode" -> name.hashCode();
+                        default -> throw new UnsupportedOperationException(method.getName());
+                    };
+                });
+    }
+
+    @AfterEach
+    void close() {
+        service.close();
+    }
+
+    private static QosPolicy mode(Mode mode) {
+        return QosPolicy.OFF.withMode(mode);
+    }
+
+    private void heavyHighLoad(SessionQos session, long fromNs) {
+        Admission high = Objects.requireNonNull(session.admission(false));
+        for (int tick = 1; tick <= 50; tick++) {
+            for (int operation = 0; operation < 10; operation++) {
+                high.end(false, 4096, System.nanoTime() - TICK_NS); // ten operations of one tick each: ten under way
+            }
+            service.tick(fromNs + tick * TICK_NS);
+        }
+    }
+
+    @Test
+    void withoutAPolicyNothingIsAskedAndNothingRuns() {
+        SessionQos session = service.open("app", Priority.LOW);
+        assertThat(session.admission(false)).isNull();
+        assertThat(session.admission(true)).isNull();
+        assertThat(session.isGated()).isFalse();
+        assertThat(session.memory(true)).isSameAs(all);
+    }
+
+    @Test
+    void theEndOfAPolicyRestoresWhatWasBefore() {
+        SessionQos session = service.open("app", Priority.HIGH);
+        service.set(mode(Mode.SW_PRI));
+        assertThat(session.admission(false)).isNotNull();
+        service.set(QosPolicy.OFF);
+        assertThat(session.admission(false)).isNull();
+        assertThat(session.memory(false)).isSameAs(all);
+        assertThat(session.isGated()).isFalse();
+        assertThat(gateChanges).hasValue(2);
+    }
+
+    @Test
+    void aSessionOfLowPriorityHasNoHighPriority() {
+        service.set(mode(Mode.HW_SEP));
+        SessionQos session = service.open("app", Priority.LOW);
+        assertThat(session.memory(false)).isSameAs(lowLanes);
+        assertThat(session.admission(false)).isSameAs(session.admission(true));
+    }
+
+    @Test
+    void lanesAreReservedByPriority() {
+        service.set(mode(Mode.HW_SEP));
+        SessionQos session = service.open("app", Priority.HIGH);
+        assertThat(session.memory(false)).isSameAs(highLanes);
+        assertThat(session.memory(true)).isSameAs(lowLanes);
+    }
+
+    @Test
+    void withoutLanesTheOldPolicyStays() {
+        service.set(mode(Mode.SW_PRI));
+        noLanes = Optional.of("tcp has 1 lane to each node; reserving lanes needs at least 2");
+        assertThatThrownBy(() -> service.set(mode(Mode.HW_SEP)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("mode is HW_SEP: tcp has 1 lane to each node; reserving lanes needs at least 2");
+        assertThat(service.policy().mode()).isEqualTo(Mode.SW_PRI);
+    }
+
+    @Test
+    void lowPriorityWaitsForPermitsWhileHighPriorityIsBusy() {
+        service.set(mode(Mode.SW_PRI));
+        SessionQos high = service.open("high", Priority.HIGH);
+        SessionQos low = service.open("low", Priority.LOW);
+        assertThat(low.isGated()).as("nothing limits it yet").isFalse();
+
+        long fromNs = System.nanoTime() + 1_000_000_000L;
+        heavyHighLoad(high, fromNs);
+
+        assertThat(low.isGated()).isTrue();
+        Admission admission = Objects.requireNonNull(low.admission(false));
+        assertThat(admission.isLimited()).isTrue();
+        assertThatThrownBy(() -> admission.take(4096, NOW))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("low priority is limited to 1048576 bytes per second now");
+        assertThat(service.status().low().refused()).isEqualTo(1);
+        assertThat(Objects.requireNonNull(high.admission(false)).isLimited()).isFalse();
+
+        batch = 4096;
+        service.tick(fromNs + 51 * TICK_NS);
+        assertThat(admission.tryTake(4096)).isTrue();
+        assertThat(admission.tryTake(4096)).as("the permits are used up").isFalse();
+    }
+
+    @Test
+    void lowPriorityIsFreeAgainAfterHighPriorityEnded() {
+        service.set(mode(Mode.SW_PRI));
+        SessionQos high = service.open("high", Priority.HIGH);
+        SessionQos low = service.open("low", Priority.LOW);
+        long fromNs = System.nanoTime() + 1_000_000_000L;
+        heavyHighLoad(high, fromNs);
+        for (int tick = 51; tick < 150; tick++) {
+            service.tick(fromNs + tick * TICK_NS);
+        }
+        assertThat(low.isGated()).isFalse();
+        assertThat(Objects.requireNonNull(low.admission(false)).isLimited()).isFalse();
+        assertThat(service.status().lowBytesPerSecondNow()).isZero();
+    }
+
+    @Test
+    void aQuotaLimitsItsPrincipalInEveryMode() {
+        SessionQos batchJob = service.open("batch", Priority.HIGH);
+        SessionQos other = service.open("other", Priority.HIGH);
+        service.set(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(1L << 20, 100L))));
+        assertThat(service.hasQuota("batch")).isTrue();
+        assertThat(other.admission(false)).isNull();
+        Admission admission = Objects.requireNonNull(batchJob.admission(false));
+        assertThat(batchJob.isGated()).isTrue();
+        assertThatThrownBy(() -> admission.take(8, NOW))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("the quota of \"batch\": 1048576 bytes per second, 100 operations per second");
+    }
+
+    @Test
+    void anOperationThatIsLargerThanTheQuotaBeginsAndTheNextOneWaits() {
+        service.set(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(1L << 20, null))));
+        Admission admission =
+                Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
+        batch = 10_000;
+        service.tick(System.nanoTime());
+        assertThat(admission.tryTake(1 << 24)).isTrue();
+        service.tick(System.nanoTime());
+        assertThat(admission.tryTake(8)).as("the debt is not paid yet").isFalse();
+    }
+
+    @Test
+    void thoseWhoWaitContinueWhenThePolicyEnds() {
+        service.set(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(1L << 20, null))));
+        Admission admission =
+                Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
+        service.set(QosPolicy.OFF);
+        admission.take(1 << 20, NOW);
+    }
+}
