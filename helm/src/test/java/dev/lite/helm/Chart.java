@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +33,33 @@ final class Chart {
 
     private Chart() {}
 
+    /** A copy of the chart whose hooks are ordinary objects: the library does not print hooks. */
+    private static final class WithHooks {
+        static final Path CHART = make();
+
+        private static Path make() {
+            try {
+                Path copy = copy(Files.createTempDirectory("lite-chart-"));
+                Path test = copy.resolve("templates/tests/status.yaml");
+                Files.writeString(test, Files.readString(test).replace("helm.sh/hook: test", "was-hook: test"));
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(copy.resolveSibling(""))));
+                return copy;
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        private static void delete(Path directory) {
+            try (Stream<Path> files = Files.walk(directory)) {
+                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(file);
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
     /** The objects of a release. */
     static List<KubernetesObject> render(String release, String valueSet) {
         return render(release, file(valueSet), Map.of());
@@ -47,7 +75,7 @@ final class Chart {
     }
 
     private static List<KubernetesObject> render(String release, Path values, Map<String, String> single) {
-        return KubernetesObject.parse(text(DIRECTORY, release, values, single));
+        return KubernetesObject.parse(text(WithHooks.CHART, release, values, single));
     }
 
     /** The text that {@code helm template} prints for a chart. */
@@ -101,7 +129,18 @@ final class Chart {
     }
 
     private static Path copyWithValues(Path values, Path temporary) {
-        Path copy = temporary.resolve("lite");
+        Path copy = copy(temporary);
+        try {
+            Map<String, Object> merged = merge(yaml(DIRECTORY.resolve("values.yaml")), yaml(values));
+            Files.writeString(copy.resolve("values.yaml"), new Yaml().dump(merged));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return copy;
+    }
+
+    private static Path copy(Path parent) {
+        Path copy = parent.resolve("lite");
         try (Stream<Path> files = Files.walk(DIRECTORY)) {
             for (Path file : files.toList()) {
                 Path target = copy.resolve(DIRECTORY.relativize(file).toString());
@@ -111,8 +150,6 @@ final class Chart {
                     Files.copy(file, target);
                 }
             }
-            Map<String, Object> merged = merge(yaml(DIRECTORY.resolve("values.yaml")), yaml(values));
-            Files.writeString(copy.resolve("values.yaml"), new Yaml().dump(merged));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
