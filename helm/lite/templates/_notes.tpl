@@ -13,6 +13,9 @@ An application attaches to the node of its host:
   volumeMounts: - {name: lite, mountPath: /run/lite}      (the directory, never the socket)
   securityContext of the pod: supplementalGroups: [{{ .Values.node.group | int64 }}]
   property:     lite.client.socket=/run/lite/node.sock
+{{- if ne (.Values.node.user | int64) 0 }}
+  JVM option:   -Dlite.client.node-uid={{ .Values.node.user | int64 }}     (the user whose node it trusts; root needs none)
+{{- end }}
 {{- if not .Values.node.principals }}
 
 Every user in group {{ .Values.node.group | int64 }} may attach, as the principal uid:USER. Set node.principals to name the applications.

@@ -17,6 +17,7 @@ class ChartNotesTest {
                 .contains("cluster shop.orders, a node on each host.")
                 .contains("hostPath: {path: /run/lite/shop/orders, type: DirectoryOrCreate}")
                 .contains("supplementalGroups: [10001]")
+                .contains("-Dlite.client.node-uid=10001")
                 .contains("keys cluster-secret, manager-token, node-token, zookeeper-password")
                 .contains("/dev/shm/lite/shop/orders; the second one keeps 1Gi")
                 .contains("Without tls.mode")
@@ -29,7 +30,8 @@ class ChartNotesTest {
         assertThat(Chart.notes("lite", "rdma", temporary))
                 .contains("\"Insufficient rdma/hca_shared_devices_b\"")
                 .contains("another release uses the ports 7410 and 7411")
-                .contains("NetworkPolicies do not filter RDMA");
+                .contains("NetworkPolicies do not filter RDMA")
+                .doesNotContain("node-uid");
     }
 
     @Test
