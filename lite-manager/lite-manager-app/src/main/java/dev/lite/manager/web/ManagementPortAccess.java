@@ -4,6 +4,7 @@ import java.util.Objects;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.actuate.autoconfigure.web.server.ConditionalOnManagementPort;
 import org.springframework.boot.actuate.autoconfigure.web.server.ManagementPortType;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
@@ -13,6 +14,7 @@ import org.springframework.core.Ordered;
  * imports this class into the context of that port; it has no annotation, so that the manager's own context does not find it.
  */
 @ConditionalOnManagementPort(ManagementPortType.DIFFERENT)
+@ConditionalOnBean(WebConfiguration.class) // not in another application that has the manager on its class path
 class ManagementPortAccess {
 
     @Bean
