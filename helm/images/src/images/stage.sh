@@ -21,9 +21,10 @@ modules=java.base,java.compiler,java.desktop,java.instrument,java.logging,java.m
 modules=$modules,java.net.http,java.prefs,java.rmi,java.scripting,java.security.jgss,java.security.sasl,java.sql,java.xml
 modules=$modules,jdk.crypto.ec,jdk.jfr,jdk.management,jdk.management.agent,jdk.naming.dns,jdk.net,jdk.unsupported,jdk.zipfs,jdk.jcmd
 
-rm -rf "$target"
+# Jib recognizes a layer by the times of its files, which are all alike here: without its cache, or it takes the layers of before.
+rm -rf "$(dirname "$target")/jib-cache" "$target"
 # Jib refuses a module without this directory.
-mkdir -p "$target/../classes"
+mkdir -p "$(dirname "$target")/classes"
 mkdir -p "$target/jvm/opt"
 "$java_home/bin/jlink" --add-modules "$modules" --strip-debug --no-man-pages --no-header-files --generate-cds-archive \
   --output "$target/jvm/opt/java"
