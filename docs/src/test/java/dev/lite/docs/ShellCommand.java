@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
  */
 record ShellCommand(List<String> words) {
     /** Commands of the operating system; their arguments are not checked. */
-    private static final Set<String> OTHERS = Set.of("cd", "chmod", "git", "openssl");
+    private static final Set<String> OTHERS = Set.of("cd", "chmod", "git", "helm", "kubectl", "openssl");
 
     /** Properties of Maven and its plugins. All others must occur in the sources. */
     private static final Set<String> MAVEN_PROPERTIES =
@@ -109,8 +109,10 @@ record ShellCommand(List<String> words) {
     }
 
     private static void checkJava(List<String> arguments) {
-        require(arguments.contains("-jar"), "java without -jar");
-        for (String argument : arguments) {
+        int jar = arguments.indexOf("-jar");
+        require(jar >= 0, "java without -jar");
+        // The JVM's options stand before the jar.
+        for (String argument : arguments.subList(jar, arguments.size())) {
             if (argument.startsWith("--")) {
                 String property = argument.substring(2).replaceFirst("=.*", "");
                 require(PropertiesBlocksTest.isKnown(property), property + " is not a property");

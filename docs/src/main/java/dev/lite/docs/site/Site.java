@@ -34,6 +34,7 @@ public final class Site {
             new Section(
                     "Operating",
                     "docs/operating/running.md",
+                    "docs/operating/kubernetes.md",
                     "docs/operating/monitoring.md",
                     "docs/operating/failures.md",
                     "docs/operating/manager.md",

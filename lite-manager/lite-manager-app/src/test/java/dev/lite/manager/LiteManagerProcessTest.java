@@ -12,6 +12,8 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import org.junit.jupiter.api.Test;
@@ -127,8 +129,7 @@ class LiteManagerProcessTest {
     void anUnusablePortOrDirectoryEndsTheStartWithOneMessageAndStatusOne() throws IOException, InterruptedException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
-            assertRefused(
-                    "web-port", "Port " + port + " was already in use", embedded("web-port", "--server.port=" + port));
+            assertRefused("web-port", "Port " + port + " ", embedded("web-port", "--server.port=" + port));
             assertRefused(
                     "zookeeper-port",
                     "127.0.0.1:%d: Address already in use".formatted(port),
@@ -157,7 +158,7 @@ class LiteManagerProcessTest {
         assertThat(directory.resolve("open")).doesNotExist();
         assertRefused(
                 "open-management",
-                "management.server.port is set, but management.server.address is not a loopback address",
+                "management.server.port is set, management.server.address is not a loopback address, and no token is",
                 embedded("open-management", "--management.server.port=0", "--management.server.address=0.0.0.0"));
         assertRefused(
                 "name",
@@ -167,8 +168,12 @@ class LiteManagerProcessTest {
 
     private void assertRefused(String name, String message, String... options)
             throws IOException, InterruptedException {
-        try (ManagerProcess manager = new ManagerProcess(directory, name, options)) {
+        Path reason = directory.resolve(name + ".reason");
+        List<String> all = new ArrayList<>(List.of(options));
+        all.add("--lite.exit-message-file=" + reason);
+        try (ManagerProcess manager = new ManagerProcess(directory, name, all.toArray(String[]::new))) {
             assertThat(manager.awaitExit(ManagerProcess.START)).isEqualTo(1);
+            assertThat(reason).content().contains(message);
             assertThat(manager.log())
                     .contains("APPLICATION FAILED TO START")
                     .contains(message)

@@ -63,6 +63,10 @@ public final class RunningManager implements AutoCloseable {
         return context.getBean(name, type);
     }
 
+    public <T> T property(String name, Class<T> type) {
+        return context.getEnvironment().getRequiredProperty(name, type);
+    }
+
     public int port() {
         return context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
     }

@@ -2,6 +2,7 @@ package dev.lite.node;
 
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
+import dev.lite.cluster.process.ExitMessage;
 import dev.lite.cluster.process.ProcessEnd;
 import dev.lite.cluster.process.ProcessUrls;
 import dev.lite.cluster.process.ReadyFile;
@@ -103,6 +104,7 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     @Override
     public void registrationRefused(String reason) {
         log.error("stopping because this process is no longer a node of the cluster: {}", reason);
+        ExitMessage.write(process.exitMessageFile(), "this process is no longer a node of the cluster: " + reason);
         // Not on the directory's thread, because the shutdown waits for it.
         Thread unused = Thread.ofPlatform().name("lite-stop").start(() -> System.exit(1));
     }

@@ -11,9 +11,14 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
  * @param readyFile Properties file with the process's addresses and pid, written when it is ready and removed when it
  *     stops.
  * @param exitWithPid Id of a process; when that process ends, this one stops too.
+ * @param exitMessageFile File to which the process writes why it could not start or stopped by itself, such as the
+ *     terminationMessagePath of a container.
  */
 @ConfigurationProperties("lite")
-record ProcessProperties(@Nullable Path readyFile, @Nullable Long exitWithPid) {
+record ProcessProperties(
+        @Nullable Path readyFile,
+        @Nullable Long exitWithPid,
+        @Nullable Path exitMessageFile) {
     ProcessProperties {
         if (exitWithPid != null) {
             PropertyChecks.range("lite.exit-with-pid", exitWithPid, 1, Integer.MAX_VALUE);

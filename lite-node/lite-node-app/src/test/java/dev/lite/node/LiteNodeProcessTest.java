@@ -206,6 +206,23 @@ class LiteNodeProcessTest {
     }
 
     @Test
+    void aNodeThatCannotStartWritesTheReasonToAFile() throws IOException, InterruptedException {
+        Path reason = Files.createFile(directory.resolve("reason"));
+        try (NodeProcess node =
+                node("a", "--lite.exit-message-file=" + reason, "--lite.node.socket=/proc/none/node.sock")) {
+            assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
+        }
+        assertThat(reason)
+                .content()
+                .startsWith("cannot create the directory /proc/none of lite.node.socket")
+                .endsWith("Set lite.node.socket to a path that this user may write to.");
+        try (NodeProcess node = node("b", "--lite.exit-message-file=" + reason, "--lite.node.tcp.port=much")) {
+            assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
+        }
+        assertThat(reason).content().contains("lite.node.tcp.port").contains("\"much\"");
+    }
+
+    @Test
     void twoNodesOverTcpEncryptWithAnSslBundle() throws IOException, InterruptedException {
         makeStores();
         String[] options = {

@@ -42,8 +42,8 @@ class PropertyNamesTest {
     @Test
     void whatStartsAProcessMayTellItsFileAndItsParent() {
         assertThat(names.problem(
-                        List.of("lite.ready-file", "lite.exit-with-pid"),
-                        List.of("LITE_READY_FILE", "LITE_EXIT_WITH_PID")))
+                        List.of("lite.ready-file", "lite.exit-with-pid", "lite.exit-message-file"),
+                        List.of("LITE_READY_FILE", "LITE_EXIT_WITH_PID", "LITE_EXITMESSAGEFILE")))
                 .isEmpty();
     }
 

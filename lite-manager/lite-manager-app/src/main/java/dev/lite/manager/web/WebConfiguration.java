@@ -56,15 +56,15 @@ class WebConfiguration {
                         address == null ? "any" : address.getHostAddress());
             }
         }
-        // A separate management port has no filter, and exposes health and metrics.
-        if (environment.getProperty("management.server.port") != null
+        if (token == null
+                && environment.getProperty("management.server.port") != null
                 && !isLoopback(
                         environment.getProperty("management.server.address") == null
                                 ? address
                                 : address(environment, "management.server.address"))) {
             throw new StartException(
-                    "management.server.port is set, but management.server.address is not a loopback address: that port does not require the token",
-                    "Remove management.server.port, or set management.server.address to 127.0.0.1.",
+                    "management.server.port is set, management.server.address is not a loopback address, and no token is configured: every client that reaches it could read health and metrics",
+                    "Set lite.manager.token-file (or lite.manager.token), or management.server.address to 127.0.0.1.",
                     null);
         }
     }

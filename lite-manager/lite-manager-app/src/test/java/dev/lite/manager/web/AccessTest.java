@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.cluster.process.StartException;
 import dev.lite.manager.RunningManager;
 import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -73,6 +75,32 @@ class AccessTest {
         assertThat(output.getAll())
                 .contains("clients send the token unencrypted over the network")
                 .doesNotContain(TOKEN);
+    }
+
+    @Test
+    void aManagementPortOfItsOwnRequiresTheTokenForEverythingButTheProbes() throws IOException, InterruptedException {
+        try (RunningManager manager = new RunningManager(
+                work,
+                "--management.server.port=0",
+                "--management.server.address=0.0.0.0",
+                "--lite.manager.token=" + TOKEN)) {
+            int port = manager.property("local.management.port", Integer.class);
+            assertThat(port).isNotEqualTo(manager.port());
+            URI actuator = URI.create("http://127.0.0.1:" + port + "/actuator/");
+            for (String path : new String[] {"health", "metrics", "prometheus", "info"}) {
+                assertThat(manager.send(HttpRequest.newBuilder(actuator.resolve(path)))
+                                .statusCode())
+                        .as(path)
+                        .isEqualTo(401);
+            }
+            assertThat(manager.send(HttpRequest.newBuilder(actuator.resolve("health/liveness")))
+                            .statusCode())
+                    .isEqualTo(200);
+            assertThat(manager.send(HttpRequest.newBuilder(actuator.resolve("prometheus"))
+                                    .header("Authorization", "Bearer " + TOKEN))
+                            .body())
+                    .contains("lite_manager_leads ");
+        }
     }
 
     @ParameterizedTest

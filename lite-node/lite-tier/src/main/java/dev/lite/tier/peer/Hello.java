@@ -22,7 +22,14 @@ import org.jspecify.annotations.Nullable;
  */
 public record Hello(
         String cluster, int nodeId, String node, long instance, UUID arenaId, long controlOffset, int peersMax) {
-    private static final int PROTOCOL_VERSION = 7;
+    /** The version of the protocol between nodes that this node speaks. */
+    static final int PROTOCOL_VERSION = 8;
+
+    /**
+     * The oldest version with which this node works. A new version works with the one before, so that nodes can be upgraded one by one,
+     * unless the protocol changes too much; then this is the same as the version.
+     */
+    static final int OLDEST_VERSION = 8;
 
     /** The reason why this node refuses a connection to another node; null if it accepts. */
     @Nullable
@@ -46,6 +53,7 @@ public record Hello(
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             out.writeInt(PROTOCOL_VERSION);
+            out.writeInt(OLDEST_VERSION);
             out.writeInt(nodeId);
             out.writeLong(instance);
             out.writeLong(arenaId.getMostSignificantBits());
@@ -61,18 +69,13 @@ public record Hello(
     }
 
     /**
-     * Reads a peer's hello.
+     * Reads a peer's hello. A newer version may add fields at the end, which are ignored.
      *
-     * @throws IllegalArgumentException if the bytes are no hello or have another protocol version
+     * @throws IllegalArgumentException if the bytes are no hello, or neither node works with the other's version
      */
     static Hello decode(byte[] bytes) {
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            int version = in.readInt();
-            if (version != PROTOCOL_VERSION) {
-                throw new IllegalArgumentException(
-                        "the peer speaks version %d of the node protocol, this node version %d"
-                                .formatted(version, PROTOCOL_VERSION));
-            }
+            checkVersion(in.readInt(), in.readInt());
             int nodeId = in.readInt();
             long instance = in.readLong();
             UUID arenaId = new UUID(in.readLong(), in.readLong());
@@ -81,6 +84,20 @@ public record Hello(
             return new Hello(in.readUTF(), nodeId, in.readUTF(), instance, arenaId, controlOffset, peersMax);
         } catch (IOException e) {
             throw new IllegalArgumentException("%d bytes are no hello of a LITE node".formatted(bytes.length), e);
+        }
+    }
+
+    /** The newer of two nodes decides. A version before 8 does not say its oldest one, but is too old anyway. */
+    private static void checkVersion(int version, int oldest) {
+        if (version < OLDEST_VERSION) {
+            throw new IllegalArgumentException(
+                    "the peer speaks version %d of the node protocol, this node works with %d to %d: upgrade the peer"
+                            .formatted(version, OLDEST_VERSION, PROTOCOL_VERSION));
+        }
+        if (oldest > PROTOCOL_VERSION) {
+            throw new IllegalArgumentException(
+                    "the peer works with versions %d to %d of the node protocol, this node speaks %d: upgrade this node"
+                            .formatted(oldest, version, PROTOCOL_VERSION));
         }
     }
 }

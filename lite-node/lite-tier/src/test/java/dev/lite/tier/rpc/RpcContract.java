@@ -605,7 +605,7 @@ abstract class RpcContract {
         assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
         assertThat(System.nanoTime() - startNs)
                 .isBetween(SHORT.toNanos(), SHORT.plus(Waits.seconds(5)).toNanos());
-        assertThatThrownBy(() -> caller.rpc().call("n1", "quiet", new byte[0], SHORT))
+        assertThatThrownBy(() -> caller.rpc().call("n1", "quiet", new byte[0], Waits.seconds(2)))
                 .isInstanceOf(LiteTimeoutException.class)
                 .hasMessageContaining("quiet");
         server.close();

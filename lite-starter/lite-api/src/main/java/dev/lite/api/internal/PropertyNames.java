@@ -42,7 +42,8 @@ public final class PropertyNames {
             Set.of("client", "cluster", "demo", "embedded", "fabric", "manager", "node", "test");
 
     /** What starts processes may give these to any, also to an application that does not read them. */
-    private static final Set<String> ANY_PROCESS = Set.of("lite.ready-file", "lite.exit-with-pid");
+    private static final Set<String> ANY_PROCESS =
+            Set.of("lite.ready-file", "lite.exit-with-pid", "lite.exit-message-file");
 
     /** Variables of the command line and its script. */
     private static final Set<String> VARIABLES =

@@ -1,0 +1,28 @@
+package dev.lite.manager.web;
+
+import java.util.Objects;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.boot.actuate.autoconfigure.web.server.ConditionalOnManagementPort;
+import org.springframework.boot.actuate.autoconfigure.web.server.ManagementPortType;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.core.Ordered;
+
+/**
+ * Guards a management port of its own like the manager's port: the probes need no token, everything else does. Spring Boot
+ * imports this class into the context of that port; it has no annotation, so that the manager's own context does not find it.
+ */
+@ConditionalOnManagementPort(ManagementPortType.DIFFERENT)
+@ConditionalOnBean(WebConfiguration.class) // not in another application that has the manager on its class path
+class ManagementPortAccess {
+
+    @Bean
+    FilterRegistrationBean<AccessFilter> managementAccessFilter(
+            @Qualifier("accessFilter") FilterRegistrationBean<AccessFilter> ofManager) {
+        FilterRegistrationBean<AccessFilter> registration =
+                new FilterRegistrationBean<>(Objects.requireNonNull(ofManager.getFilter()));
+        registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
+        return registration;
+    }
+}
