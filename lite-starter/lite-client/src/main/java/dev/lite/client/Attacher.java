@@ -97,7 +97,7 @@ final class Attacher {
         Path socket = options.socket();
         try {
             channel.setTimeout(LiteClient.toNanos(options.deadline()), SEND_TIMEOUT_NS);
-            channel.send(new Hello(SessionProtocol.VERSION, options.application(), options.token()));
+            channel.send(Hello.of(options.application(), options.token()));
             SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
             if (answer == null) {
                 throw new SessionLostException(
@@ -131,14 +131,17 @@ final class Attacher {
     private static SharedMemory map(Path socket, Welcome welcome, SessionChannel.WithDescriptors answer)
             throws ProtocolException {
         int[] descriptors = answer.carrier().descriptors();
-        if (welcome.version() != SessionProtocol.VERSION || descriptors.length != 1 || welcome.requestsMax() < 1) {
+        boolean known =
+                welcome.version() >= SessionProtocol.OLDEST_VERSION && welcome.version() <= SessionProtocol.VERSION;
+        if (!known || descriptors.length != 1 || welcome.requestsMax() < 1) {
             answer.carrier().closeDescriptors();
             throw new ProtocolException(
-                    "a welcome of version %d with %d descriptors and %d requests; expected %d, 1 and at least 1"
+                    "a welcome of version %d with %d descriptors and %d requests; expected %d to %d, 1 and at least 1"
                             .formatted(
                                     welcome.version(),
                                     descriptors.length,
                                     welcome.requestsMax(),
+                                    SessionProtocol.OLDEST_VERSION,
                                     SessionProtocol.VERSION));
         }
         try {
@@ -159,10 +162,17 @@ final class Attacher {
     }
 
     private static LiteException refusal(Path socket, Refused refused) {
-        if (refused.version() != SessionProtocol.VERSION) {
+        boolean newer = refused.version() > SessionProtocol.VERSION
+                && refused.code() == LiteException.Code.SESSION_LOST.number();
+        if (newer || refused.version() < SessionProtocol.OLDEST_VERSION) {
             return new SessionLostException(
-                    "the node at %s speaks session protocol %d, this client %d: bring both to one version of LITE"
-                            .formatted(socket, refused.version(), SessionProtocol.VERSION));
+                    "the node at %s speaks session protocol %d, this client %d to %d: %s; upgrade them one version of LITE at a time"
+                            .formatted(
+                                    socket,
+                                    refused.version(),
+                                    SessionProtocol.OLDEST_VERSION,
+                                    SessionProtocol.VERSION,
+                                    refused.reason()));
         }
         return LiteException.Code.exception(
                 refused.code(), "the node at %s refused: %s".formatted(socket, refused.reason()));

@@ -90,7 +90,7 @@ class AttachTest {
         assertThatThrownBy(() -> Lite.attach(options()))
                 .isInstanceOf(SessionLostException.class)
                 .hasMessageContaining("protocol 99")
-                .hasMessageContaining("this client " + SessionProtocol.VERSION);
+                .hasMessageContaining("to " + SessionProtocol.VERSION);
     }
 
     @Test

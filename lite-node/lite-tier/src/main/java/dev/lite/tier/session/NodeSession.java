@@ -174,11 +174,15 @@ final class NodeSession implements Runnable {
 
     private boolean admit(Hello hello) {
         PeerCredentials peer = channel.peerCredentials();
-        if (hello.version() != SessionProtocol.VERSION) {
+        if (!hello.fits()) {
             return refuse(
                     LiteException.Code.SESSION_LOST,
-                    "this node speaks session protocol %d, the client %d"
-                            .formatted(SessionProtocol.VERSION, hello.version()));
+                    "this node speaks session protocol %d to %d, the client %d to %d"
+                            .formatted(
+                                    SessionProtocol.OLDEST_VERSION,
+                                    SessionProtocol.VERSION,
+                                    hello.oldest(),
+                                    hello.version()));
         }
         if (hello.application().isBlank() || hello.application().chars().anyMatch(Character::isISOControl)) {
             // The name appears in log lines.
@@ -206,11 +210,11 @@ final class NodeSession implements Runnable {
         }
         info = new SessionInfo(
                 id, peer.pid(), peer.uid(), principal, hello.application(), 0, Instant.now(), List.of(), Map.of());
-        welcome(tier, principal);
+        welcome(tier, principal, hello.sessionVersion());
         return true;
     }
 
-    private void welcome(TierSession opened, String principal) {
+    private void welcome(TierSession opened, String principal, int version) {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
         SessionLocks locks = new SessionLocks(opened.sync());
@@ -236,13 +240,7 @@ final class NodeSession implements Runnable {
         requests = new ControlRequestHandler(
                 name(), opened, handles, rpc, newChannels, locks, config, channel, this::end, this::drop);
         channel.send(
-                new Welcome(
-                        SessionProtocol.VERSION,
-                        id,
-                        backend.nodeName(),
-                        principal,
-                        config.area(),
-                        config.requestsMax()),
+                new Welcome(version, id, backend.nodeName(), principal, config.area(), config.requestsMax()),
                 memory.descriptor());
         // From here on the application may be silent for any time.
         channel.setTimeout(0, SEND_TIMEOUT_NS);

@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
@@ -14,6 +15,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.Extents;
 import dev.lite.session.protocol.SessionMessage.Failed;
@@ -22,6 +24,7 @@ import dev.lite.session.protocol.SessionMessage.Malloc;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Refused;
 import dev.lite.session.protocol.SessionMessage.Unmap;
+import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
@@ -160,7 +163,7 @@ class BadClientTest {
     @Test
     void anotherVersionIsRefusedWithBothVersions() throws ProtocolException {
         try (RawClient old = new RawClient(socket)) {
-            old.channel.send(new Hello(99, "old", null));
+            old.channel.send(new Hello(99, 99, "old", null));
             assertThat(old.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> {
                 assertThat(refused.version()).isEqualTo(SessionProtocol.VERSION);
                 assertThat(refused.reason()).contains("99").contains("protocol " + SessionProtocol.VERSION);
@@ -169,9 +172,22 @@ class BadClientTest {
     }
 
     @Test
+    void aClientOfTheNextVersionIsWelcomedWithThisOne() throws ProtocolException {
+        try (RawClient newer = new RawClient(socket)) {
+            newer.channel.send(new Hello(SessionProtocol.VERSION + 1, SessionProtocol.VERSION, "newer", null));
+            SessionChannel.WithDescriptors answer = requireNonNull(newer.channel.receiveWithDescriptors());
+            answer.carrier().closeDescriptors();
+            assertThat(answer.message())
+                    .isInstanceOfSatisfying(
+                            Welcome.class,
+                            welcome -> assertThat(welcome.version()).isEqualTo(SessionProtocol.VERSION));
+        }
+    }
+
+    @Test
     void aNameThatWouldForgeLogLinesIsRefused() throws ProtocolException {
         try (RawClient forger = new RawClient(socket)) {
-            forger.channel.send(new Hello(SessionProtocol.VERSION, "x\nsession 7 ended", null));
+            forger.channel.send(Hello.of("x\nsession 7 ended", null));
             assertThat(forger.channel.receive())
                     .isInstanceOfSatisfying(
                             Refused.class,
@@ -182,7 +198,7 @@ class BadClientTest {
     @Test
     void aSecondHelloEndsTheSession() throws ProtocolException {
         try (RawClient bad = new RawClient(socket).attach()) {
-            bad.channel.send(new Hello(SessionProtocol.VERSION, "again", null));
+            bad.channel.send(Hello.of("again", null));
             assertThat(bad.awaitGoodbye()).contains("unexpected Hello");
         }
     }

@@ -11,7 +11,6 @@ import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
 import dev.lite.session.protocol.SessionMessage.Hello;
 import dev.lite.session.protocol.SessionMessage.Welcome;
-import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -36,7 +35,7 @@ final class RawClient implements AutoCloseable {
 
     /** Attaches like LITE's client; fails unless the answer is a welcome. */
     RawClient attach() throws ProtocolException {
-        channel.send(new Hello(SessionProtocol.VERSION, "raw", null));
+        channel.send(Hello.of("raw", null));
         SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
         if (answer == null || !(answer.message() instanceof Welcome welcome)) {
             throw new AssertionError("not welcome: " + answer);

@@ -137,6 +137,7 @@ public final class SessionCodec {
         switch (message) {
             case Hello m ->
                 open(w, HELLO, m.version())
+                        .putInt(m.oldest())
                         .putString("the application's name", m.application(), NAME_MAX)
                         .putOptional("the token", m.token(), SessionProtocol.TOKEN_BYTES_MAX);
             case Welcome m ->
@@ -379,7 +380,7 @@ public final class SessionCodec {
             throw new ProtocolException("control message of type %d: %s".formatted(type, invalid.getMessage()));
         }
         if (!(message instanceof Hello hello && hello.version() != SessionProtocol.VERSION)) {
-            r.finish();
+            r.finish(); // a newer Hello may continue
         }
         return message;
     }
@@ -442,14 +443,16 @@ public final class SessionCodec {
 
     private static Hello decodeHello(WireReader r) throws ProtocolException {
         int version = version(r);
-        if (version != SessionProtocol.VERSION) {
-            // Another version may continue in another format; its number is enough to refuse it.
-            return new Hello(version, "unknown", null);
-        }
-        return new Hello(
-                version,
-                r.getString("the application's name", NAME_MAX),
-                r.getOptional("the token", SessionProtocol.TOKEN_BYTES_MAX));
+        // A version that does not fit may continue in another format; its number is enough to refuse it.
+        int oldest = version < SessionProtocol.OLDEST_VERSION ? version : r.getInt();
+        Hello unfit = new Hello(version, oldest, "unknown", null);
+        return !unfit.fits()
+                ? unfit
+                : new Hello(
+                        version,
+                        oldest,
+                        r.getString("the application's name", NAME_MAX),
+                        r.getOptional("the token", SessionProtocol.TOKEN_BYTES_MAX));
     }
 
     private static Welcome decodeWelcome(WireReader r) throws ProtocolException {

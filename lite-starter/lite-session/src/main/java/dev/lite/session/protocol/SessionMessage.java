@@ -38,8 +38,28 @@ public sealed interface SessionMessage {
      * The first message of a client.
      *
      * @param version the client's {@link SessionProtocol#VERSION}
+     * @param oldest the client's {@link SessionProtocol#OLDEST_VERSION}
      */
-    record Hello(int version, String application, @Nullable String token) implements FromClient {
+    record Hello(
+            int version,
+            int oldest,
+            String application,
+            @Nullable String token) implements FromClient {
+        /** That of a client of this version. */
+        public static Hello of(String application, @Nullable String token) {
+            return new Hello(SessionProtocol.VERSION, SessionProtocol.OLDEST_VERSION, application, token);
+        }
+
+        /** Whether both sides work with one version. */
+        public boolean fits() {
+            return version >= SessionProtocol.OLDEST_VERSION && oldest <= SessionProtocol.VERSION;
+        }
+
+        /** The version of the session, if it {@link #fits}. */
+        public int sessionVersion() {
+            return Math.min(version, SessionProtocol.VERSION);
+        }
+
         @Override
         public String toString() {
             return "Hello[version=%d, application=%s, token=%s]"
@@ -50,6 +70,7 @@ public sealed interface SessionMessage {
     /**
      * The node accepts the client. The descriptor of the {@link SessionArea} comes with this message.
      *
+     * @param version the version of the session
      * @param principal the client's principal, as the node authenticated it
      * @param requestsMax how many requests the client may have under way
      */
@@ -59,6 +80,7 @@ public sealed interface SessionMessage {
     /**
      * The node rejects the client and closes the connection.
      *
+     * @param version the node's {@link SessionProtocol#VERSION}
      * @param code number of a {@link dev.lite.api.LiteException.Code}
      */
     record Refused(int version, int code, String reason) implements FromNode {}

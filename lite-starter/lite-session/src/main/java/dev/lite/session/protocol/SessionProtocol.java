@@ -2,8 +2,15 @@ package dev.lite.session.protocol;
 
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
-    /** The version of the protocol. There is no negotiation: both sides must have the same one. */
-    public static final int VERSION = 7;
+    /** The version of the protocol that this side speaks. */
+    public static final int VERSION = 8;
+
+    /**
+     * The oldest version with which this side works. A new version works with the one before, so that nodes and applications can be
+     * upgraded one after the other, unless the protocol changes too much; then this is the same as the version. A session uses the
+     * older one of both sides' versions.
+     */
+    public static final int OLDEST_VERSION = 8;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"

@@ -74,14 +74,15 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 class SessionCodecTest {
     private static final int VERSION = SessionProtocol.VERSION;
+    private static final int OLDEST_VERSION = SessionProtocol.OLDEST_VERSION;
 
     private final MemorySegment message = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
 
     static Stream<SessionMessage> everyMessage() {
         LmrSpec spec = LmrSpec.of(Long.MAX_VALUE);
         return Stream.of(
-                new Hello(VERSION, "orders", null),
-                new Hello(VERSION, "größe", "secret"),
+                Hello.of("orders", null),
+                Hello.of("größe", "secret"),
                 new Welcome(VERSION, 7, "node", "uid:1", new SessionArea(64, 65_536), 16),
                 new Refused(VERSION, 10, "too many"),
                 new Malloc(1, 2, spec),
@@ -194,16 +195,33 @@ class SessionCodecTest {
     }
 
     @Test
-    void aHelloOfAnotherVersionStillHasItsVersion() throws ProtocolException {
-        int length = SessionCodec.encode(new Hello(VERSION + 1, "new", "secret"), message);
+    void aHelloOfTheNextVersionIsUnderstoodAlsoIfItIsLonger() throws ProtocolException {
+        int length = SessionCodec.encode(new Hello(VERSION + 1, VERSION, "new", "secret"), message);
+        message.asSlice(length, 8).fill((byte) 1);
+        assertThat(SessionCodec.decode(message, length + 8)).isInstanceOfSatisfying(Hello.class, hello -> {
+            assertThat(hello.application()).isEqualTo("new");
+            assertThat(hello.fits()).isTrue();
+            assertThat(hello.sessionVersion()).isEqualTo(VERSION);
+        });
+    }
+
+    @Test
+    void aHelloThatFitsNoVersionStillHasItsVersions() throws ProtocolException {
+        int length = SessionCodec.encode(new Hello(VERSION + 2, VERSION + 1, "new", "secret"), message);
+        assertThat(SessionCodec.decode(message, length)).isInstanceOfSatisfying(Hello.class, hello -> {
+            assertThat(hello.version()).isEqualTo(VERSION + 2);
+            assertThat(hello.oldest()).isEqualTo(VERSION + 1);
+            assertThat(hello.fits()).isFalse();
+        });
+        length = SessionCodec.encode(new Hello(OLDEST_VERSION - 1, 1, "old", null), message);
         assertThat(SessionCodec.decode(message, length))
                 .isInstanceOfSatisfying(
-                        Hello.class, hello -> assertThat(hello.version()).isEqualTo(VERSION + 1));
+                        Hello.class, hello -> assertThat(hello.fits()).isFalse());
     }
 
     @Test
     void anotherProtocolIsDetected() {
-        SessionCodec.encode(new Hello(VERSION, "x", null), message);
+        SessionCodec.encode(Hello.of("x", null), message);
         message.set(ValueLayout.JAVA_INT_UNALIGNED, 1, 0x47455420);
         assertThatExceptionOfType(ProtocolException.class)
                 .isThrownBy(() -> SessionCodec.decode(message, 15))
@@ -212,14 +230,14 @@ class SessionCodecTest {
 
     @Test
     void aTokenNeverAppearsInAStringForm() {
-        assertThat(new Hello(VERSION, "x", "secret").toString()).doesNotContain("secret");
+        assertThat(Hello.of("x", "secret").toString()).doesNotContain("secret");
     }
 
     @Test
     void namesOverTheLimitAreRefusedAndTextsAreTruncated() throws ProtocolException {
         String tooLong = "n".repeat(SessionProtocol.NAME_BYTES_MAX + 1);
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> SessionCodec.encode(new Hello(VERSION, tooLong, null), message))
+                .isThrownBy(() -> SessionCodec.encode(Hello.of(tooLong, null), message))
                 .withMessageContaining("application")
                 .withMessageContaining("513")
                 .withMessageContaining("512");
