@@ -116,7 +116,7 @@ final class WatchedCommands {
                 boolean unusedToo = bell.ring();
             }
             if (over) { // either this thread sees that here, or the last check sees the bit
-                end(slot, isDone(slot) ? Outcome.DONE : Outcome.LOST, false);
+                boolean unusedToo = tryEnd(slot, System.nanoTime(), false);
             }
         } finally {
             inside.getAndDecrement();
@@ -239,10 +239,7 @@ final class WatchedCommands {
         int count = 0;
         long nowNs = System.nanoTime();
         for (long bits = watched.get(); bits != 0; bits &= bits - 1) {
-            int slot = Long.numberOfTrailingZeros(bits);
-            Outcome outcome = outcome(slot, nowNs);
-            if (outcome != null) {
-                end(slot, outcome, helping);
+            if (tryEnd(Long.numberOfTrailingZeros(bits), nowNs, helping)) {
                 count++;
             }
         }
@@ -264,15 +261,26 @@ final class WatchedCommands {
                 == SessionArea.STATE_DONE;
     }
 
-    private void end(int slot, Outcome outcome, boolean helping) {
+    /** Ends the slot's command if it is done, late or lost, and no other thread ends it. */
+    private boolean tryEnd(int slot, long nowNs, boolean helping) {
         long bit = 1L << slot;
-        if ((watched.getAndUpdate(bits -> bits & ~bit) & bit) == 0) {
-            return; // another thread ended it
+        while (outcome(slot, nowNs) != null) {
+            if ((watched.getAndUpdate(bits -> bits & ~bit) & bit) == 0) {
+                return false;
+            }
+            // Again: since the first look, the command may have ended, and the slot may have another one. That is the
+            // one taken here.
+            Outcome outcome = outcome(slot, nowNs);
+            if (outcome != null) {
+                Ending ending = endings.getAndSet(slot, null);
+                if (ending != null) {
+                    ending.ended(slot, outcome, helping);
+                }
+                return true;
+            }
+            long unused = watched.getAndAdd(bit); // before the next look: nobody else saw it end meanwhile
         }
-        Ending ending = endings.getAndSet(slot, null);
-        if (ending != null) {
-            ending.ended(slot, outcome, helping);
-        }
+        return false;
     }
 
     /** Sleeps until a command is done or late. */

@@ -10,6 +10,7 @@ import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.testing.Waits;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -88,9 +89,105 @@ class WatchedCommandsTest {
         awaitEnded(1, Outcome.LOST);
     }
 
+    /** Helps until the future is done, however short each turn is. */
+    private Thread startHelper(CompletableFuture<?> awaited) {
+        return Thread.ofPlatform().daemon().start(() -> {
+            while (!awaited.isDone()) {
+                commands.help(awaited, System.nanoTime() + LONG_NS);
+            }
+        });
+    }
+
+    private int bell() {
+        return RawMemory.getIntAcquire(memory.address() + SessionArea.BELL);
+    }
+
+    /** Ends a command while a thread helps; false if the helper had just left, so that the node woke the watching thread. */
+    private boolean endWithHelp(int slot) {
+        CompletableFuture<Boolean> byHelper = new CompletableFuture<>();
+        RawMemory.putIntRelease(state(slot), SessionArea.STATE_WATCHED);
+        commands.submit(slot, System.nanoTime() + LONG_NS, (its, outcome, helping) -> byHelper.complete(helping));
+        awaitSleep();
+        Thread helper = startHelper(byHelper);
+        Waits.until("a thread helps", () -> bell() == SessionArea.BELL_TAKEN);
+        boolean woke = node.done(slot);
+        Waits.join(helper);
+        return !woke && byHelper.join();
+    }
+
+    @Test
+    void aThreadThatWaitsEndsCommandsItselfAndTheNodeWakesNobody() {
+        boolean helped = false;
+        for (int round = 0; round < 1_000 && !helped; round++) {
+            helped = endWithHelp(0);
+        }
+        assertThat(helped).isTrue();
+    }
+
+    @Test
+    void theNodeWakesTheWatchingThreadWhenTheLastHelperHasLeft() {
+        for (int round = 0; round < 50; round++) {
+            submit(1, LONG_NS);
+            boolean unused = endWithHelp(0);
+            awaitSleep();
+            assertThat(ended).isEmpty();
+            assertThat(node.done(1)).isTrue();
+            awaitEnded(1, Outcome.DONE);
+        }
+    }
+
+    @Test
+    void aDeadlineThatIsShorterThanTheSleepHoldsAlsoIfItCameWhileAThreadHelped() {
+        submit(0, LONG_NS);
+        awaitSleep();
+        CompletableFuture<?> never = new CompletableFuture<>();
+        Thread helper = startHelper(never);
+        Waits.until("a thread helps", () -> bell() == SessionArea.BELL_TAKEN);
+        submit(1, 20_000_000);
+        never.cancel(false);
+        Waits.join(helper);
+        awaitEnded(1, Outcome.TIMED_OUT);
+        node.done(0);
+        awaitEnded(0, Outcome.DONE);
+    }
+
+    @Test
+    void theEndOfTheSessionSendsHelpersAway() {
+        CompletableFuture<?> never = new CompletableFuture<>();
+        submit(0, LONG_NS);
+        Thread helper = Thread.ofPlatform().daemon().start(() -> {
+            while (ended.isEmpty()) {
+                commands.help(never, System.nanoTime() + LONG_NS);
+            }
+        });
+        Waits.until("a thread helps", () -> bell() == SessionArea.BELL_TAKEN);
+        commands.lose();
+        awaitEnded(0, Outcome.LOST);
+        ended.add("over");
+        Waits.join(helper);
+        ended.clear();
+    }
+
+    @Test
+    void noCommandIsMissedWhileThreadsComeAndHelp() {
+        CompletableFuture<?> over = new CompletableFuture<>();
+        Thread one = startHelper(over);
+        Thread two = startHelper(over);
+        try {
+            useSlotsInTurns(1_500); // three threads pause here
+        } finally {
+            over.complete(null);
+        }
+        Waits.join(one);
+        Waits.join(two);
+    }
+
     @Test
     void noCommandIsMissedWhileManySlotsAreUsedInTurns() {
-        int rounds = 3_000;
+        useSlotsInTurns(3_000);
+    }
+
+    private void useSlotsInTurns(int rounds) {
         int slots = 8;
         AtomicInteger left = new AtomicInteger(slots * rounds);
         for (int slot = 0; slot < slots; slot++) {

@@ -93,4 +93,78 @@ class AsyncOperationsTest {
         operations.end(opened, null, false);
         assertThat(ran).succeedsWithin(LONG).isNotSameAs(Thread.currentThread());
     }
+
+    @Test
+    void aStageThatBlocksHoldsUpNoOtherFuture() {
+        AsyncOperations operations = new AsyncOperations(3, WaitingHelp.NONE);
+        CountDownLatch go = new CountDownLatch(1);
+        AsyncOperations.Operation blocking = operations.open(LONG);
+        AsyncOperations.Operation other = operations.open(LONG);
+        CompletableFuture<?> blocked = blocking.future().thenRun(() -> await(go));
+        CompletableFuture<?> future = other.future();
+        operations.end(blocking, null, false);
+        operations.end(other, null, false);
+        assertThat(future).succeedsWithin(LONG);
+        assertThat(blocked).isNotDone();
+        go.countDown();
+        assertThat(blocked).succeedsWithin(LONG);
+    }
+
+    /** Like a stage that is added between the look for stages and the completion. */
+    @Test
+    void aStageThatNobodySawHoldsUpOthersForAMomentOnly() {
+        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
+        CountDownLatch go = new CountDownLatch(1);
+        CompletableFuture<Void> hidden = new CompletableFuture<>() {
+            @Override
+            public int getNumberOfDependents() {
+                return 0;
+            }
+        };
+        CompletableFuture<?> blocked = hidden.thenRun(() -> await(go));
+        CompletableFuture<Void> other = new CompletableFuture<>();
+        operations.complete(hidden, () -> hidden.complete(null), false);
+        operations.complete(other, () -> other.complete(null), false);
+        assertThat(other).succeedsWithin(LONG);
+        assertThat(blocked).isNotDone();
+        go.countDown();
+        assertThat(blocked).succeedsWithin(LONG);
+    }
+
+    @Test
+    void aThreadThatWaitsHelpsFirstAlsoForAStage() throws Exception {
+        List<CompletableFuture<?>> helped = new ArrayList<>();
+        CompletableFuture<?>[] origin = new CompletableFuture<?>[1];
+        WaitingHelp help = (awaited, deadlineNs) -> {
+            helped.add((CompletableFuture<?>) awaited);
+            origin[0].complete(null);
+        };
+        AsyncOperations operations = new AsyncOperations(1, help);
+        CompletableFuture<Integer> first = operations.newFuture();
+        origin[0] = first;
+        first.join();
+        CompletableFuture<Integer> second = operations.newFuture();
+        origin[0] = second;
+        CompletableFuture<Integer> stage = second.thenApply(nothing -> 7);
+        assertThat(stage.get(LONG.toNanos(), TimeUnit.NANOSECONDS)).isEqualTo(7);
+        CompletableFuture<Integer> third = operations.newFuture();
+        origin[0] = third;
+        third.get();
+        assertThat(helped).containsExactly(first, stage, third);
+        third.join(); // done: nobody to help
+        assertThat(helped).hasSize(3);
+    }
+
+    @Test
+    void aHelperCompletesAFutureItselfUnlessStagesDependOnIt() {
+        AsyncOperations operations = new AsyncOperations(2, WaitingHelp.NONE);
+        AsyncOperations.Operation alone = operations.open(LONG);
+        CompletableFuture<?> future = alone.future();
+        operations.end(alone, null, true);
+        assertThat(future).isDone();
+        AsyncOperations.Operation staged = operations.open(LONG);
+        CompletableFuture<Thread> ran = staged.future().thenApply(nothing -> Thread.currentThread());
+        operations.end(staged, null, true);
+        assertThat(ran).succeedsWithin(LONG).isNotSameAs(Thread.currentThread());
+    }
 }
