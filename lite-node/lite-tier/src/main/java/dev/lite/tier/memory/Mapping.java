@@ -59,9 +59,8 @@ public final class Mapping implements TierHandle {
     }
 
     // open() sets these fields before it publishes the handle, with the fence that final fields get. Later only the
-    // rights in the tag change, and the base: to another place while there are no rights (resume() stores the base
-    // before
-    // the rights), and to 0 and back by gate() at any time. So an operation reads the base once.
+    // rights in the tag change, and the base: to another place while there are no rights, since resume() stores the
+    // base before the rights; and to 0 and back by gate() at any time. So an operation reads the base once.
 
     /** The number in {@link InFlight}; the lowest bits are the rights, which are 0 when the handle has ended. */
     private int tag;
