@@ -93,7 +93,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         this.principal = principal;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
-        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), deadline);
+        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), principal, deadline);
     }
 
     @Override

@@ -148,13 +148,20 @@ final class RpcFunction {
         return servers.size() == 1 ? servers.getFirst() : null;
     }
 
-    /** Removes a closed server. If it was the last one, the queued calls fail. */
-    void removeServer(FunctionServer server) {
+    /**
+     * Removes a closed server. If it was the last one, the queued calls fail.
+     *
+     * @return the servers' principal if it was the last one, or null
+     */
+    @Nullable
+    String removeServer(FunctionServer server) {
         RpcEntry refused = null;
+        String ofLast = null;
         List<Receiver> told;
         synchronized (this) {
             servers.remove(server);
             if (servers.isEmpty()) {
+                ofLast = principal;
                 principal = null;
                 refused = first;
                 first = null;
@@ -172,6 +179,7 @@ final class RpcFunction {
             engine.arrivals().refuse(refused);
             refused = next;
         }
+        return ofLast;
     }
 
     /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */

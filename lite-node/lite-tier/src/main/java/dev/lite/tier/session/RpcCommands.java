@@ -14,6 +14,8 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierSession;
@@ -61,6 +63,7 @@ final class RpcCommands {
 
     private final String session;
     private final TierSession tier;
+    private final RepeatedLines lines;
     private final OpenedFunctions opened;
     private final ReceivedCalls received;
     /** Commands from their start until their slot is completed. */
@@ -112,8 +115,10 @@ final class RpcCommands {
         }
     }
 
-    RpcCommands(String session, TierSession tier) {
+    /** @param lines limits the log lines about failed commands */
+    RpcCommands(String session, TierSession tier, RepeatedLines lines) {
         this.session = session;
+        this.lines = lines;
         this.tier = tier;
         AtomicLong lastNumber = new AtomicLong();
         opened = new OpenedFunctions(tier::rpc, lastNumber);
@@ -158,6 +163,11 @@ final class RpcCommands {
             later(() -> run(one));
         }
         return true;
+    }
+
+    /** Whether the slot's last command is under way. */
+    boolean isUnderWay(int slot) {
+        return bySlot.get(slot) != null;
     }
 
     /** Whether commands are under way. */
@@ -240,6 +250,7 @@ final class RpcCommands {
             one.failed(refused);
             return;
         } catch (Error broken) {
+            Unrecoverable.report(broken);
             one.failed(new IllegalStateException(broken));
             return;
         }
@@ -399,7 +410,10 @@ final class RpcCommands {
             }
             if (!(why instanceof IllegalStateException || why instanceof IllegalArgumentException)
                     || why.getCause() instanceof Error) {
-                LOG.error("{}: {} failed", session, Op.nameOf(command.op()), why);
+                String suffix = lines.suffix("failed");
+                if (suffix != null) {
+                    LOG.error("{}: {} failed{}", session, Op.nameOf(command.op()), suffix, why);
+                }
                 return new RpcFailedException(
                         RpcStatus.UNKNOWN, "%s failed in the node: %s".formatted(Op.nameOf(command.op()), why));
             }
@@ -545,6 +559,9 @@ final class RpcCommands {
                     ? put(command, slots, number, origin, MemorySegment.ofArray(its.message()), its.contextBytes())
                     : put(command, slots, number, origin, call.request(), 0);
             kept = true;
+            if (call instanceof ReceivedCall its) {
+                its.dropMessage();
+            }
             return length;
         } finally {
             if (!kept || ended) {
