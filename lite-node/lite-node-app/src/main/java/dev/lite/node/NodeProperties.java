@@ -199,12 +199,12 @@ record NodeProperties(
     /**
      * The fabric tcp.
      *
-     * @param bind Address to listen on. Any address but loopback requires the cluster's secret.
+     * @param bind Address to listen on.
      * @param port Port to listen on; 0 selects a free port.
      * @param advertisedHost Host name or address that other nodes connect to. Default: the bind address.
      * @param lanes TCP connections to each node, 1 to 4; the smaller value of the two nodes is used.
-     * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. By default nodes do not authenticate each
-     *     other.
+     * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. The fabric needs it, or an SSL bundle, on
+     *     every address.
      * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored.
      * @param sslBundle Spring SSL bundle with this node's certificate and its trusted certificates; both sides of a
      *     connection are verified. By default data is not encrypted.
@@ -234,6 +234,11 @@ record NodeProperties(
                 options.put("secret", known);
             }
             return options;
+        }
+
+        /** Whether nobody can connect without a secret or a certificate. */
+        boolean isProtected() {
+            return secret != null || secretFile != null || sslBundle != null;
         }
 
         private @Nullable String configuredSecret() {

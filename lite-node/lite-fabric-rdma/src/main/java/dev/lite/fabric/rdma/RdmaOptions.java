@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param device {@value #DEVICE}: the name of the device, as in {@code /sys/class/infiniband}; default: the first
  *     device with an IPv4 address
  * @param host {@value #HOST}: the IPv4 address to listen at, which peers connect to. It must belong to a network
- *     interface of the device; default: the device's first address. Anything but a loopback address needs a secret.
+ *     interface of the device; default: the device's first address.
  * @param port {@value #PORT}: 0 to 65535; default 0: any free port
  * @param lanes {@value #LANES}: queue pairs per peer, 1 to {@value #LANES_MAX}, default 2. The smaller number of the
  *     two sides applies.

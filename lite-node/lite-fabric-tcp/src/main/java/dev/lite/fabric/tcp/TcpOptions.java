@@ -12,9 +12,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The driver's settings. The protocol fixes the sizes of queues.
  *
- * @param bind {@value #BIND}: the address to listen on, a name or a literal, IPv4 or IPv6; default 127.0.0.1. Anything
- *     but a
- *     loopback address needs a secret or TLS.
+ * @param bind {@value #BIND}: the address to listen on, a name or a literal, IPv4 or IPv6; default 127.0.0.1
  * @param port {@value #PORT}: 0 to 65535; default 0: any free port
  * @param advertisedHost {@value #ADVERTISED_HOST}: the host that peers connect to, instead of the listening address;
  *     needed
@@ -24,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *     sides applies.
  * @param secret {@value #SECRET}: the shared secret of all nodes of the cluster, at least {@value #SECRET_BYTES_MIN}
  *     bytes;
- *     never sent
+ *     never sent. Needed on every address, unless there is TLS.
  * @param limits {@code connections-max}: maximum number of peers, 1 to 4096, default 256; and
  *     {@code handshake-timeout-ms}
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: a peer that is silent for this time, although it was pinged, is
