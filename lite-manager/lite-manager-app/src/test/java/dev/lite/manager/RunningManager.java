@@ -63,6 +63,10 @@ public final class RunningManager implements AutoCloseable {
         return context.getBean(name, type);
     }
 
+    public String property(String name) {
+        return context.getEnvironment().getRequiredProperty(name);
+    }
+
     public int port() {
         return context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
     }

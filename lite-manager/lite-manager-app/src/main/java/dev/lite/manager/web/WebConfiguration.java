@@ -56,15 +56,16 @@ class WebConfiguration {
                         address == null ? "any" : address.getHostAddress());
             }
         }
-        // A separate management port has no filter, and exposes health and metrics.
-        if (environment.getProperty("management.server.port") != null
+        // A separate management port exposes health and metrics, too.
+        if (token == null
+                && environment.getProperty("management.server.port") != null
                 && !isLoopback(
                         environment.getProperty("management.server.address") == null
                                 ? address
                                 : address(environment, "management.server.address"))) {
             throw new StartException(
-                    "management.server.port is set, but management.server.address is not a loopback address: that port does not require the token",
-                    "Remove management.server.port, or set management.server.address to 127.0.0.1.",
+                    "management.server.port is set, but management.server.address is not a loopback address, and no token is configured: every client that reaches it could read everything",
+                    "Set lite.manager.token-file (or lite.manager.token), or management.server.address to 127.0.0.1.",
                     null);
         }
     }
@@ -88,10 +89,13 @@ class WebConfiguration {
                         .description("Shows and controls a LITE cluster. Errors are problem details (RFC 9457)."));
     }
 
-    /** Allows %2F in the name of an LMR. */
+    /** Allows %2F in the name of an LMR, and limits the connections of each address. */
     @Bean
-    WebServerFactoryCustomizer<TomcatServletWebServerFactory> encodedSlashes() {
-        return factory -> factory.addConnectorCustomizers(
-                connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
+    WebServerFactoryCustomizer<TomcatServletWebServerFactory> connector() {
+        return factory -> {
+            factory.setProtocol(AddressLimitedHttp.class.getName());
+            factory.addConnectorCustomizers(
+                    connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
+        };
     }
 }
