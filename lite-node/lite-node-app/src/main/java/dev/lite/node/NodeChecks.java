@@ -196,9 +196,9 @@ final class NodeChecks {
             if (principal.uid() != null) {
                 range(property + ".uid", principal.uid(), 0, Integer.MAX_VALUE);
             }
-            if (principal.token() == null
+            if (!principal.needsToken()
                     ? principal.uid() == null
-                    : principal.token().isBlank()) {
+                    : principal.token() != null && principal.token().isBlank()) {
                 throw new IllegalArgumentException(
                         "%s (%s) has no uid and no token, or a blank token; it must have one of them"
                                 .formatted(property, principal.name()));

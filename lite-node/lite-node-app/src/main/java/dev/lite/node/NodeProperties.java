@@ -1,6 +1,7 @@
 package dev.lite.node;
 
 import dev.lite.cluster.process.HostName;
+import dev.lite.cluster.process.Trust;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.channel.NodeChannels;
@@ -130,12 +131,38 @@ record NodeProperties(
      * @param name Name of the application in permissions.
      * @param uid User id of its process. Default: any.
      * @param token Secret that the application must send. Default: none is required.
+     * @param tokenFile File with the token, instead of the property; trailing line breaks are ignored.
      */
     record Principal(
-            String name, @Nullable Integer uid, @Nullable String token) {
+            String name,
+            @Nullable Integer uid,
+            @Nullable String token,
+            @Nullable Path tokenFile) {
+
+        boolean needsToken() {
+            return token != null || tokenFile != null;
+        }
+
+        private @Nullable String configuredToken() {
+            Path file = tokenFile;
+            if (file == null) {
+                return token;
+            }
+            String property = "the token-file of principal " + name;
+            if (token != null) {
+                throw new IllegalArgumentException("the token and %s are both set; set only one".formatted(property));
+            }
+            Trust.checkSecretFile(property, file);
+            try {
+                return Files.readString(file).stripTrailing();
+            } catch (IOException e) {
+                throw new UncheckedIOException("%s, %s, cannot be read".formatted(property, file), e);
+            }
+        }
+
         @Override
         public String toString() {
-            return "Principal[name=%s, uid=%s, token=%s]".formatted(name, uid, token == null ? "none" : "given");
+            return "Principal[name=%s, uid=%s, token=%s]".formatted(name, uid, needsToken() ? "given" : "none");
         }
     }
 
@@ -205,7 +232,8 @@ record NodeProperties(
      * @param lanes TCP connections to each node, 1 to 4; the smaller value of the two nodes is used.
      * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. The fabric needs it, or an SSL bundle, on
      *     every address.
-     * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored.
+     * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored. While the secret changes,
+     *     it has two lines: the secret for connecting, and another one that is also accepted.
      * @param sslBundle Spring SSL bundle with this node's certificate and its trusted certificates; both sides of a
      *     connection are verified. By default data is not encrypted.
      * @param peerTimeout How long another node may be silent before its connection is closed.
@@ -317,6 +345,7 @@ record NodeProperties(
             throw new IllegalArgumentException(
                     "%s.secret and %s.secret-file are both set; set only one".formatted(prefix, prefix));
         }
+        Trust.checkSecretFile(prefix + ".secret-file", file);
         try {
             return Files.readString(file).stripTrailing();
         } catch (IOException e) {
@@ -432,7 +461,7 @@ record NodeProperties(
                 .map(principal -> new PrincipalPolicy.Rule(
                         principal.name(),
                         principal.uid() == null ? OptionalInt.empty() : OptionalInt.of(principal.uid()),
-                        principal.token()))
+                        principal.configuredToken()))
                 .toList());
     }
 }

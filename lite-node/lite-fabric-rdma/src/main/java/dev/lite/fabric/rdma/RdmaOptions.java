@@ -2,7 +2,7 @@ package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricOptions;
 import dev.lite.fabric.driver.ConnectionLimits;
-import java.nio.charset.StandardCharsets;
+import dev.lite.fabric.driver.LaneHandshake;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -54,7 +54,6 @@ public record RdmaOptions(
     static final int QUEUE_DEPTH_MIN = 64;
     static final int QUEUE_DEPTH_LIMIT = 4096;
     static final int SECRET_BYTES_MIN = 16;
-    private static final int SECRET_BYTES_LIMIT = 1024;
 
     private static final Set<String> NAMES = Set.of(
             DEVICE,
@@ -83,11 +82,7 @@ public record RdmaOptions(
         FabricOptions.requireRange(WINDOW_BYTES, windowBytes, 1 << Windows.SHIFT_MIN, 1 << Windows.SHIFT_MAX);
         requirePowerOfTwo(WINDOW_BYTES, windowBytes);
         if (secret != null) {
-            int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
-            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
-                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
-                        .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
-            }
+            LaneHandshake.requireSecret(SECRET, secret);
         }
     }
 

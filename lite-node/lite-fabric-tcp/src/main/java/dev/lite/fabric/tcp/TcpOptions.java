@@ -2,9 +2,9 @@ package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricOptions;
 import dev.lite.fabric.driver.ConnectionLimits;
+import dev.lite.fabric.driver.LaneHandshake;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -47,7 +47,6 @@ public record TcpOptions(
     static final int LANES_MAX = 4;
 
     static final int SECRET_BYTES_MIN = 16;
-    private static final int SECRET_BYTES_LIMIT = 1024;
 
     private static final Set<String> NAMES = Set.of(
             BIND,
@@ -70,11 +69,7 @@ public record TcpOptions(
         FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
         FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
         if (secret != null) {
-            int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
-            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
-                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
-                        .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
-            }
+            LaneHandshake.requireSecret(SECRET, secret);
         }
         if (bind.isAnyLocalAddress() && advertisedHost == null) {
             throw new IllegalArgumentException(

@@ -120,6 +120,24 @@ class TcpFabricTest {
     }
 
     @Test
+    void theSecretChangesWithoutAnInterruption() {
+        String old = "the old secret of 24 bytes";
+        String fresh = "the new secret of 24 bytes";
+        String[] steps = {old, old + "\n" + fresh, fresh + "\n" + old, fresh};
+        for (int step = 0; step < steps.length - 1; step++) {
+            try (var before = new TestNode("before", "secret", steps[step]);
+                    var after = new TestNode("after", "secret", steps[step + 1])) {
+                before.connectTo(after);
+                after.connectTo(before);
+            }
+        }
+        try (var first = new TestNode("first", "secret", old);
+                var last = new TestNode("last", "secret", fresh)) {
+            assertThat(first.refusalBy(last)).contains("the cluster secret differs");
+        }
+    }
+
+    @Test
     void aPeerThatClaimsToHaveNoSecretIsRefused() throws IOException {
         try (var a = new TestNode("a");
                 var socket = new Socket(InetAddress.getLoopbackAddress(), a.port())) {

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -60,7 +61,7 @@ final class ArenaPath {
      */
     static void checkFile(Path file) throws IOException {
         Map<String, Object> attributes = check(file, FILE, OTHERS);
-        int links = ((Number) attributes.get("nlink")).intValue();
+        int links = number(attributes, "nlink");
         if (links != 1) {
             throw foreign(file, "it has %d names; an arena has one".formatted(links));
         }
@@ -83,12 +84,12 @@ final class ArenaPath {
         Map<String, Object> itself = attributes(root, LinkOption.NOFOLLOW_LINKS);
         Map<String, Object> target = attributes(root);
         for (Map<String, Object> each : List.of(itself, target)) {
-            int owner = (int) each.get("uid");
+            int owner = number(each, "uid");
             if (owner != self() && owner != ROOT_USER) {
                 throw foreign(root, "it belongs to user %d".formatted(owner));
             }
         }
-        int mode = (int) target.get("mode");
+        int mode = number(target, "mode");
         if ((mode & TYPE) != DIRECTORY) {
             throw foreign(root, "it is no directory");
         }
@@ -101,8 +102,8 @@ final class ArenaPath {
 
     private static Map<String, Object> check(Path path, int type, int forbidden) throws IOException {
         Map<String, Object> attributes = attributes(path, LinkOption.NOFOLLOW_LINKS);
-        int mode = (int) attributes.get("mode");
-        int owner = (int) attributes.get("uid");
+        int mode = number(attributes, "mode");
+        int owner = number(attributes, "uid");
         if ((mode & TYPE) != type) {
             throw foreign(path, type == FILE ? "it is no file, or a link" : "it is no directory, or a link");
         }
@@ -113,6 +114,10 @@ final class ArenaPath {
             throw foreign(path, "other users have access to it: its mode is %04o".formatted(mode & 07777));
         }
         return attributes;
+    }
+
+    private static int number(Map<String, Object> attributes, String name) {
+        return ((Number) Objects.requireNonNull(attributes.get(name))).intValue();
     }
 
     private static Map<String, Object> attributes(Path path, LinkOption... options) throws IOException {

@@ -19,9 +19,9 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -85,8 +85,8 @@ final class SessionWorker {
     private final PostedTransfers transfers;
     private final CommandCounts counts = new CommandCounts();
 
-    /** Threads that were replaced and still execute their last command; seldom any. */
-    private final List<Server> replaced = new CopyOnWriteArrayList<>();
+    /** Threads that were replaced and still execute their last command; seldom any. Replaced with every change, under this. */
+    private volatile Server[] replaced = {};
 
     /** The serving threads; may include ended ones. */
     @GuardedBy("this")
@@ -212,7 +212,7 @@ final class SessionWorker {
                 violation.accept("the node failed: " + broken);
                 stopping = true;
             } finally {
-                replaced.remove(this);
+                forgetReplaced(this);
                 end();
             }
         }
@@ -318,10 +318,16 @@ final class SessionWorker {
     private synchronized void replace(Server stuck) {
         if (leader == stuck && !stopping && serving < area.slots()) {
             Server next = new Server();
-            replaced.add(stuck); // before the next thread can fetch
+            Server[] more = Arrays.copyOf(replaced, replaced.length + 1);
+            more[more.length - 1] = stuck;
+            replaced = more; // before the next thread can fetch
             leader = next;
             begin(next);
         }
+    }
+
+    private synchronized void forgetReplaced(Server ended) {
+        replaced = Arrays.stream(replaced).filter(one -> one != ended).toArray(Server[]::new);
     }
 
     /** Whether the fetching thread has had a command since it last blocked. */

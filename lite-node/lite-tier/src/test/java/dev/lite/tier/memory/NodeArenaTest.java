@@ -78,7 +78,7 @@ class NodeArenaTest {
 
     @Test
     void aDirectoryThatOthersMayWriteToIsRefused() throws IOException {
-        Path cluster = Files.createDirectory(TestArena.file(root).getParent().getParent());
+        Path cluster = Files.createDirectory(root.resolve(config().cluster()));
         Files.setPosixFilePermissions(cluster, PosixFilePermissions.fromString("rwxrwxrwx"));
         refusedAsForeign("its mode is 0777");
     }
@@ -86,7 +86,7 @@ class NodeArenaTest {
     @Test
     void aLinkInPlaceOfADirectoryOrOfTheArenaIsRefused() throws IOException {
         Path elsewhere = Files.createDirectory(root.resolve("elsewhere"));
-        Path cluster = TestArena.file(root).getParent().getParent();
+        Path cluster = root.resolve(config().cluster());
         Files.createSymbolicLink(cluster, elsewhere);
         refusedAsForeign("it is no directory, or a link");
         Files.delete(cluster);
@@ -112,7 +112,7 @@ class NodeArenaTest {
     void whatAnotherUserMadeBeforeIsRefused() throws IOException {
         Path self = Path.of("/proc/self");
         assumeTrue(Files.getAttribute(self, "unix:uid").equals(0), "only the superuser can give a directory away");
-        Path cluster = Files.createDirectory(TestArena.file(root).getParent().getParent());
+        Path cluster = Files.createDirectory(root.resolve(config().cluster()));
         Files.setAttribute(cluster, "unix:uid", 4711);
         refusedAsForeign("it belongs to user 4711");
         Files.setAttribute(cluster, "unix:uid", 0);

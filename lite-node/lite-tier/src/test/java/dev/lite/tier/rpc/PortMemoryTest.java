@@ -22,7 +22,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 class PortMemoryTest {
     private static final long MESSAGE = 64 << 10;
-    private static final Runnable NOTHING = () -> {};
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -52,7 +51,7 @@ class PortMemoryTest {
         long queued = 0;
         while (queued + MESSAGE <= PortMemory.QUEUED_BYTES_MAX) {
             assertThat(memory.enter("a", MESSAGE)).isTrue();
-            assertThat(memory.tryQueue("a", MESSAGE, false, NOTHING)).isTrue();
+            assertThat(memory.tryQueue("a", MESSAGE, false, () -> {})).isTrue();
             queued += MESSAGE;
         }
         List<String> woken = new ArrayList<>();
@@ -61,9 +60,9 @@ class PortMemoryTest {
                 .isFalse();
         memory.unqueued("a", MESSAGE);
         assertThat(woken).containsExactly("woken");
-        assertThat(memory.tryQueue("a", MESSAGE, false, NOTHING)).isTrue();
+        assertThat(memory.tryQueue("a", MESSAGE, false, () -> {})).isTrue();
         assertThat(memory.enter("a", MESSAGE)).isTrue();
-        assertThat(memory.tryQueue("a", MESSAGE, true, NOTHING))
+        assertThat(memory.tryQueue("a", MESSAGE, true, () -> {}))
                 .as("an empty port takes one")
                 .isTrue();
     }
@@ -73,7 +72,7 @@ class PortMemoryTest {
         PortMemory memory = new PortMemory(1L << 30);
         assertThat(memory.enter("a", MESSAGE)).isTrue();
         assertThat(memory.enter("a", MESSAGE)).isTrue();
-        assertThat(memory.tryQueue("a", MESSAGE, false, NOTHING)).isTrue();
+        assertThat(memory.tryQueue("a", MESSAGE, false, () -> {})).isTrue();
         memory.unqueued("a", MESSAGE);
         memory.leave("a", MESSAGE);
         assertThat(memory.held()).isZero();

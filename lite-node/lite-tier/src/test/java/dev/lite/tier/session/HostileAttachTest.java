@@ -46,7 +46,7 @@ class HostileAttachTest {
     @Test
     void connectionsThatSayNoHelloDoNotKeepOthersOut() {
         Path socket = serve(config().withHelloTimeout(Duration.ofHours(1)));
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 400; i++) {
             opened.add(new RawClient(socket));
         }
         for (int i = 0; i < 20; i++) {
