@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -81,6 +82,7 @@ final class ListenerThread implements Executor, AutoCloseable {
             try {
                 callback.run();
             } catch (RuntimeException | Error e) {
+                Unrecoverable.report(e);
                 log.error("The callback {} failed", callback.getClass().getName(), e);
             }
         });
@@ -101,6 +103,7 @@ final class ListenerThread implements Executor, AutoCloseable {
             call.accept(listener);
             return true;
         } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
             log.error("The directory listener {} failed", listener.getClass().getName(), e);
             return false;
         }

@@ -3,6 +3,7 @@ package dev.lite.cluster;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LiteException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -254,6 +255,7 @@ final class Registrar implements AutoCloseable {
             log.error("The registration is lost: {}", e.getMessage());
             listeners.notifyLater(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
         } catch (RuntimeException | Error e) { // without a next attempt the node would stay unregistered
+            Unrecoverable.report(e);
             log.error("The registration could not be verified", e);
             schedule(RETRY);
         } finally {

@@ -76,6 +76,7 @@ public final class LocalCluster implements AutoCloseable {
         try {
             CREATED.forEach(directory -> Directories.create(work.resolve(directory)));
             Directories.create(cluster.logs);
+            SecretFile.create(LocalClusterConfig.secret(work));
             Directories.create(config.sharedMemory());
             Directories.createNew(config.arenaDirectory());
         } catch (RuntimeException e) {
@@ -92,7 +93,7 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     private static void requireUnused(Path work) {
-        for (String entry : CREATED) {
+        for (String entry : Stream.concat(CREATED.stream(), Stream.of("secret")).toList()) {
             if (Files.exists(work.resolve(entry))) {
                 throw new IllegalArgumentException(
                         "%s exists: another cluster uses this directory, or was left behind; choose another one, or run sh %s"
@@ -107,7 +108,7 @@ public final class LocalCluster implements AutoCloseable {
         if (config.directory() == null) {
             paths.add(work);
         } else {
-            Stream.concat(CREATED.stream(), Stream.of("zookeeper", STOP))
+            Stream.concat(CREATED.stream(), Stream.of("zookeeper", "secret", STOP))
                     .map(work::resolve)
                     .forEach(paths::add);
         }

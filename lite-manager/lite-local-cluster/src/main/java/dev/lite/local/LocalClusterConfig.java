@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -61,6 +62,10 @@ record LocalClusterConfig(
         Map<String, String> nodeProperties,
         Map<String, String> properties,
         @Nullable String zookeeper) {
+
+    /** With one of these the nodes do not use the cluster's own secret. */
+    private static final Set<String> OWN_TRUST =
+            Set.of("lite.node.tcp.secret", "lite.node.tcp.secret-file", "lite.node.tcp.ssl-bundle");
 
     private static final int NODES_MAX = 64;
     private static final int MANAGER_PORT = 7400;
@@ -117,6 +122,11 @@ record LocalClusterConfig(
         }
     }
 
+    /** The file with the secret of the cluster's nodes. */
+    static Path secret(Path work) {
+        return work.resolve("secret");
+    }
+
     private static Path runDirectory(Path work, String nodeName) {
         return work.resolve("run").resolve(nodeName);
     }
@@ -164,6 +174,9 @@ record LocalClusterConfig(
         // Normally a host has one node, whose sockets have fixed names; here each node gets its own directory.
         command.add("--lite.node.run-directory=" + runDirectory(work, nodeName));
         command.add("--lite.node.fabrics=" + String.join(",", fabrics));
+        if (OWN_TRUST.stream().noneMatch(nodeProperties::containsKey)) {
+            command.add("--lite.node.tcp.secret-file=" + secret(work));
+        }
         int index = 0;
         for (Map.Entry<String, String> principal : principals.entrySet()) {
             command.add("--lite.node.principals[%d].name=%s".formatted(index, principal.getKey()));

@@ -87,6 +87,7 @@ final class TcpPeer implements AutoCloseable {
     static LiteNodeConfig config(String name, Path arenas, Path sockets) {
         return LiteNodeConfig.builder("bench", name, ARENA_BYTES, sockets.resolve(name))
                 .arena(arenas, false)
+                .fabricOptions(TcpFabricProvider.NAME, Map.of("secret", "the benchmark's secret"))
                 .build();
     }
 

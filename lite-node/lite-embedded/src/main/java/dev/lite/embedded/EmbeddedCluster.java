@@ -34,7 +34,8 @@ public final class EmbeddedCluster implements AutoCloseable {
             throw new IllegalArgumentException(
                     "a cluster of %d embedded nodes; it can have 1 to %d".formatted(count, NODES_MAX));
         }
-        EmbeddedNodeConfig.Builder config = EmbeddedNodeConfig.builder().arenaBytes(arenaBytes);
+        EmbeddedNodeConfig.Builder config =
+                EmbeddedNodeConfig.builder().arenaBytes(arenaBytes).secret(EmbeddedNode.newSecret());
         String cluster = config.build().cluster(); // the same for all
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         List<EmbeddedNode> started = new ArrayList<>();

@@ -13,8 +13,10 @@ import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.peer.FabricSelection;
 import dev.lite.tier.qos.QosStatus;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -33,6 +35,8 @@ import org.slf4j.LoggerFactory;
 public final class EmbeddedNode implements AutoCloseable {
     /** How long a closing node may move memory to other nodes. */
     public static final Duration DRAIN = Duration.ofSeconds(10);
+
+    private static final int SECRET_BYTES = 32;
 
     private static final Logger log = LoggerFactory.getLogger(EmbeddedNode.class);
     private final ClusterDirectory directory;
@@ -69,9 +73,10 @@ public final class EmbeddedNode implements AutoCloseable {
                             config.cluster(), config.name(), config.arenaBytes(), runDirectory.path())
                     .arena(config.arenaDirectory(), ArenaConfig.Kept.NEVER)
                     .deadline(config.deadline());
-            List<FabricProvider> fabrics = fabrics(config);
+            String secret = secret(config);
+            List<FabricProvider> fabrics = fabrics(config, secret);
             for (FabricProvider fabric : fabrics) {
-                nodeConfig.fabricOptions(fabric.name(), options(fabric.name(), config.secret()));
+                nodeConfig.fabricOptions(fabric.name(), options(fabric.name(), secret));
             }
             LiteNode node = LiteNode.start(nodeConfig.build(), directory, fabrics);
             started = true;
@@ -96,11 +101,23 @@ public final class EmbeddedNode implements AutoCloseable {
                 .withCredentials(user == null ? null : new CuratorConfig.Credentials(user.name(), user.password())));
     }
 
-    private static List<FabricProvider> fabrics(EmbeddedNodeConfig config) {
+    /** A cluster of this process alone needs a secret that nobody else knows. */
+    private static @Nullable String secret(EmbeddedNodeConfig config) {
+        return config.secret() == null && config.zookeeper() == null ? newSecret() : config.secret();
+    }
+
+    /** A secret that cannot be guessed. */
+    static String newSecret() {
+        byte[] random = new byte[SECRET_BYTES];
+        new SecureRandom().nextBytes(random);
+        return HexFormat.of().formatHex(random);
+    }
+
+    private static List<FabricProvider> fabrics(EmbeddedNodeConfig config, @Nullable String secret) {
         Map<String, FabricProvider> known = new HashMap<>();
         ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
-        FabricSelection chosen = FabricSelection.of(
-                config.fabric(), config.require(), List.of(), name -> unusable(name, known, config.secret()));
+        FabricSelection chosen =
+                FabricSelection.of(config.fabric(), config.require(), List.of(), name -> unusable(name, known, secret));
         log.info("fabrics {}", chosen.describe());
         return chosen.names().stream().map(name -> named(name, known)).toList();
     }
@@ -110,7 +127,7 @@ public final class EmbeddedNode implements AutoCloseable {
         if (driver == null) {
             return Optional.of("its driver is not on the class path");
         }
-        return name.equals("rdma") && secret == null
+        return !name.equals("shm") && secret == null
                 ? Optional.of("it needs the cluster's secret")
                 : driver.unavailable();
     }

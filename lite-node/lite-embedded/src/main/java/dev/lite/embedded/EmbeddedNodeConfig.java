@@ -124,7 +124,8 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** The shared secret of the cluster's nodes, for rdma and tcp; null for none. */
+        /** The shared secret of the cluster's nodes, which rdma and tcp need. Null: a node without a ZooKeeper makes its own, and others
+         * use shared memory only. */
         public Builder secret(@Nullable String newSecret) {
             secret = newSecret;
             return this;

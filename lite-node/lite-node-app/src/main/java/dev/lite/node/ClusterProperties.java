@@ -3,6 +3,7 @@ package dev.lite.node;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.cluster.process.StartException;
+import dev.lite.cluster.process.Trust;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -40,15 +41,21 @@ record ClusterProperties(
      * @param password Password of the ZooKeeper user. By default no authentication is used, and every client of ZooKeeper may access
      *     the data.
      * @param passwordFile File with the password, instead of the property; trailing line breaks are ignored.
+     * @param open Whether a process without a password also starts when ZooKeeper is on another host. Everybody who reaches that
+     *     ZooKeeper may then add nodes and change permissions.
      */
     record Auth(
             @DefaultValue("lite") String user,
             @Nullable String password,
-            @Nullable Path passwordFile) {
+            @Nullable Path passwordFile,
+            @DefaultValue("false") boolean open) {
+        boolean hasPassword() {
+            return password != null || passwordFile != null;
+        }
+
         @Override
         public String toString() {
-            return "Auth[user=%s, password=%s]"
-                    .formatted(user, password == null && passwordFile == null ? "none" : "given");
+            return "Auth[user=%s, password=%s]".formatted(user, hasPassword() ? "given" : "none");
         }
     }
 
@@ -56,6 +63,10 @@ record ClusterProperties(
         if (zookeeper == null || zookeeper.isBlank()) {
             throw new StartException(
                     "no ZooKeeper is configured", "Set lite.cluster.zookeeper to host:port[,host:port...].", null);
+        }
+        Trust.requireUser(zookeeper, auth.hasPassword(), auth.open());
+        if (auth.passwordFile() != null) {
+            Trust.checkSecretFile(AUTH + ".password-file", auth.passwordFile());
         }
         return new CuratorConfig(
                 zookeeper,

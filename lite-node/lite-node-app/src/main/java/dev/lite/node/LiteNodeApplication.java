@@ -5,7 +5,10 @@ import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Import;
 
-/** The node process. Exit status 1 when it cannot start; the end of the log says why. */
+/**
+ * The node process. Exit status 1 when it cannot start, and {@value LastResort#STATUS} when it can be no node any more; the end of the
+ * log says why.
+ */
 @SpringBootConfiguration(proxyBeanMethods = false)
 @NodeAutoConfiguration
 @EnableConfigurationProperties({ClusterProperties.class, NodeProperties.class, ProcessProperties.class})
@@ -24,6 +27,7 @@ public class LiteNodeApplication {
 
     /** Starts the node. */
     public static void main(String[] arguments) {
+        LastResort.install();
         SpringApplication.run(LiteNodeApplication.class, arguments);
     }
 }

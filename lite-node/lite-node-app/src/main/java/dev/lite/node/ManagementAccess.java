@@ -14,8 +14,9 @@ import org.springframework.stereotype.Component;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
- * Guards what the node tells of applications and their memory. Requests from this host need nothing. Others see only health and
- * info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}.
+ * Guards what the node tells of applications and their memory. Requests from this host need nothing, but must
+ * be for this host: a page of another site can make a browser here ask a name that now means a loopback address (DNS rebinding).
+ * Others see only health and info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}.
  */
 @Component
 class ManagementAccess extends OncePerRequestFilter {
@@ -35,6 +36,12 @@ class ManagementAccess extends OncePerRequestFilter {
             chain.doFilter(request, response);
             return;
         }
+        if (isFromHere(request)) {
+            response.sendError(
+                    HttpServletResponse.SC_FORBIDDEN,
+                    "the request is for another host; from this host, only localhost and loopback addresses are allowed");
+            return;
+        }
         response.setHeader(HttpHeaders.WWW_AUTHENTICATE, "Bearer");
         response.sendError(
                 HttpServletResponse.SC_UNAUTHORIZED,
@@ -45,9 +52,24 @@ class ManagementAccess extends OncePerRequestFilter {
         return path.equals("/actuator/health") || path.startsWith("/actuator/health/") || path.equals("/actuator/info");
     }
 
-    /** The address is numeric, so this asks no name server. */
     private static boolean isLocal(HttpServletRequest request) throws IOException {
+        return isFromHere(request) && isForHere(request.getServerName());
+    }
+
+    /** The address is numeric, so this asks no name server. */
+    private static boolean isFromHere(HttpServletRequest request) throws IOException {
         return InetAddress.getByName(request.getRemoteAddr()).isLoopbackAddress();
+    }
+
+    private static boolean isForHere(String host) {
+        if (host.equalsIgnoreCase("localhost")) {
+            return true;
+        }
+        try {
+            return InetAddress.ofLiteral(host.replaceAll("[\\[\\]]", "")).isLoopbackAddress();
+        } catch (IllegalArgumentException e) {
+            return false; // a name, which is not resolved
+        }
     }
 
     private boolean isAuthorized(HttpServletRequest request) {

@@ -2,6 +2,7 @@ package dev.lite.node;
 
 import dev.lite.api.internal.PropertyNames;
 import dev.lite.cluster.process.StartException;
+import dev.lite.cluster.process.Trust;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -9,6 +10,7 @@ import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.Ordered;
 import org.springframework.core.PriorityOrdered;
+import org.springframework.core.env.CommandLinePropertySource;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.PropertySource;
@@ -28,6 +30,9 @@ final class NameCheck implements BeanFactoryPostProcessor, PriorityOrdered {
                     && !source.getName().equals(StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME)) {
                 boolean isEnvironment =
                         source.getName().equals(StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME);
+                if (source instanceof CommandLinePropertySource) {
+                    Trust.checkCommandLine(List.of(listed.getPropertyNames()));
+                }
                 (isEnvironment ? variables : properties).addAll(List.of(listed.getPropertyNames()));
             }
         }

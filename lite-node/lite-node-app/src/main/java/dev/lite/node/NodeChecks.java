@@ -4,6 +4,7 @@ import static dev.lite.cluster.process.PropertyChecks.deadline;
 import static dev.lite.cluster.process.PropertyChecks.range;
 
 import dev.lite.cluster.process.PropertyChecks;
+import dev.lite.cluster.process.StartException;
 import dev.lite.os.waiting.Durations;
 import dev.lite.tier.memory.ArenaConfig;
 import java.nio.charset.StandardCharsets;
@@ -64,6 +65,12 @@ final class NodeChecks {
         spins("lite.node.spins.poll", node.spins().poll());
         spins("lite.node.spins.session", node.spins().session());
         tcp(node.tcp());
+        if (fabrics.contains("tcp") && !node.tcp().isProtected()) {
+            throw new StartException(
+                    "the fabric tcp has neither the cluster's secret nor TLS: it would give this node's memory to everybody who can connect",
+                    "Set lite.node.tcp.secret-file to a file with the secret, the same for all nodes, or lite.node.tcp.ssl-bundle.",
+                    null);
+        }
         rdma(node.rdma());
         socket(node);
         principals(node.principals());
@@ -189,9 +196,9 @@ final class NodeChecks {
             if (principal.uid() != null) {
                 range(property + ".uid", principal.uid(), 0, Integer.MAX_VALUE);
             }
-            if (principal.token() == null
+            if (!principal.needsToken()
                     ? principal.uid() == null
-                    : principal.token().isBlank()) {
+                    : principal.token() != null && principal.token().isBlank()) {
                 throw new IllegalArgumentException(
                         "%s (%s) has no uid and no token, or a blank token; it must have one of them"
                                 .formatted(property, principal.name()));

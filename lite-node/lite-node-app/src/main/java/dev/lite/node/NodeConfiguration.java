@@ -86,6 +86,10 @@ class NodeConfiguration {
             return Optional.of(
                     "it needs the cluster's secret: set lite.node.rdma.secret-file or lite.node.tcp.secret-file");
         }
+        if (name.equals("tcp") && !node.tcp().isProtected()) {
+            return Optional.of(
+                    "it needs the cluster's secret or TLS: set lite.node.tcp.secret-file or lite.node.tcp.ssl-bundle");
+        }
         return driver.unavailable();
     }
 

@@ -2,6 +2,7 @@ package dev.lite.node;
 
 import dev.lite.api.Priority;
 import dev.lite.cluster.process.HostName;
+import dev.lite.cluster.process.Trust;
 import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
@@ -134,17 +135,41 @@ record NodeProperties(
      * @param name Name of the application in permissions.
      * @param uid User id of its process. Default: any.
      * @param token Secret that the application must send. Default: none is required.
+     * @param tokenFile File with the token, instead of the property; trailing line breaks are ignored.
      * @param priority Highest priority of its operations: high or low.
      */
     record Principal(
             String name,
             @Nullable Integer uid,
             @Nullable String token,
+            @Nullable Path tokenFile,
             @DefaultValue("high") Priority priority) {
+
+        boolean needsToken() {
+            return token != null || tokenFile != null;
+        }
+
+        private @Nullable String configuredToken() {
+            Path file = tokenFile;
+            if (file == null) {
+                return token;
+            }
+            String property = "the token-file of principal " + name;
+            if (token != null) {
+                throw new IllegalArgumentException("the token and %s are both set; set only one".formatted(property));
+            }
+            Trust.checkSecretFile(property, file);
+            try {
+                return Files.readString(file).stripTrailing();
+            } catch (IOException e) {
+                throw new UncheckedIOException("%s, %s, cannot be read".formatted(property, file), e);
+            }
+        }
+
         @Override
         public String toString() {
             return "Principal[name=%s, uid=%s, token=%s, priority=%s]"
-                    .formatted(name, uid, token == null ? "none" : "given", priority);
+                    .formatted(name, uid, needsToken() ? "given" : "none", priority);
         }
     }
 
@@ -276,13 +301,14 @@ record NodeProperties(
     /**
      * The fabric tcp.
      *
-     * @param bind Address to listen on. Any address but loopback requires the cluster's secret.
+     * @param bind Address to listen on.
      * @param port Port to listen on; 0 selects a free port.
      * @param advertisedHost Host name or address that other nodes connect to. Default: the bind address.
      * @param lanes TCP connections to each node, 1 to 4; the smaller value of the two nodes is used.
-     * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. By default nodes do not authenticate each
-     *     other.
-     * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored.
+     * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. The fabric needs it, or an SSL bundle, on
+     *     every address.
+     * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored. While the secret changes,
+     *     it has two lines: the secret for connecting, and another one that is also accepted.
      * @param sslBundle Spring SSL bundle with this node's certificate and its trusted certificates; both sides of a
      *     connection are verified. By default data is not encrypted.
      * @param peerTimeout How long another node may be silent before its connection is closed.
@@ -311,6 +337,11 @@ record NodeProperties(
                 options.put("secret", known);
             }
             return options;
+        }
+
+        /** Whether nobody can connect without a secret or a certificate. */
+        boolean isProtected() {
+            return secret != null || secretFile != null || sslBundle != null;
         }
 
         private @Nullable String configuredSecret() {
@@ -389,6 +420,7 @@ record NodeProperties(
             throw new IllegalArgumentException(
                     "%s.secret and %s.secret-file are both set; set only one".formatted(prefix, prefix));
         }
+        Trust.checkSecretFile(prefix + ".secret-file", file);
         try {
             return Files.readString(file).stripTrailing();
         } catch (IOException e) {
@@ -519,7 +551,7 @@ record NodeProperties(
                 .map(principal -> new PrincipalPolicy.Rule(
                         principal.name(),
                         principal.uid() == null ? OptionalInt.empty() : OptionalInt.of(principal.uid()),
-                        principal.token()))
+                        principal.configuredToken()))
                 .toList());
     }
 }

@@ -55,6 +55,19 @@ class ManagementAccessTest {
         assertThat(status(Map.of(), address, path, "Bearer ")).isEqualTo(status);
     }
 
+    @ParameterizedTest
+    @CsvSource({"localhost, 200", "127.0.0.1, 200", "::1, 200", "rebound.example, 403", "10.1.2.3, 403"})
+    void aPageOfAnotherSiteCannotReadThroughABrowserOfThisHost(String host, int status)
+            throws ServletException, IOException {
+        MockHttpServletRequest request = new MockHttpServletRequest("GET", "/actuator/lite");
+        request.setServletPath("/actuator/lite");
+        request.setRemoteAddr("127.0.0.1");
+        request.setServerName(host);
+        MockHttpServletResponse response = new MockHttpServletResponse();
+        new ManagementAccess(bind(Map.of())).doFilter(request, response, new MockFilterChain());
+        assertThat(response.getStatus()).isEqualTo(status);
+    }
+
     @Test
     void otherHostsSeeEverythingWithTheToken() throws ServletException, IOException {
         Map<String, String> properties = Map.of("lite.node.management.token", TOKEN);

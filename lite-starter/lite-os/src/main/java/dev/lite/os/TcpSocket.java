@@ -1,5 +1,6 @@
 package dev.lite.os;
 
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /**
@@ -192,6 +193,16 @@ public final class TcpSocket extends Pollable {
         int number = descriptor.acquire("getpeername");
         try {
             return text(InetCalls.name(number, true));
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /** The peer's address. */
+    public InetAddress peerAddress() {
+        int number = descriptor.acquire("getpeername");
+        try {
+            return InetCalls.name(number, true).getAddress();
         } finally {
             descriptor.release();
         }

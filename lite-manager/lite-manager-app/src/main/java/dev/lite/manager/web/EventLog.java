@@ -1,10 +1,9 @@
 package dev.lite.manager.web;
 
 import java.util.ArrayDeque;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -20,12 +19,16 @@ final class EventLog {
     private static final String STATE = "state";
 
     private final String name;
+    private static final int DIVIDED_MIN = 8;
+
     private final WebProperties.Events limits;
 
     // Guarded by this.
     private final ArrayDeque<ClusterEvent> history = new ArrayDeque<>();
     private final Map<String, Object> state = new TreeMap<>();
-    private final Set<EventQueue> subscribers = new HashSet<>();
+    /** With the addresses of their clients. */
+    private final Map<EventQueue, String> subscribers = new HashMap<>();
+
     private long last;
     private boolean closed;
 
@@ -51,24 +54,31 @@ final class EventLog {
         if (current != null) {
             state.put(type, current);
         }
-        subscribers.removeIf(subscriber -> !subscriber.offer(event));
+        subscribers.keySet().removeIf(subscriber -> !subscriber.offer(event));
     }
 
     /**
      * Adds a subscriber.
      *
      * @param lastEventId the id of the last event it received; null for none
+     * @param client its address. A client may have as many as it leaves to others, unless the limit is below {@value #DIVIDED_MIN}
      * @throws org.springframework.web.ErrorResponseException when the limit of subscribers is reached
      */
-    synchronized EventQueue subscribe(@Nullable String lastEventId) {
-        if (subscribers.size() >= limits.subscribers()) {
-            throw Refusals.full("subscribers of events", subscribers.size(), limits.subscribers());
+    synchronized EventQueue subscribe(@Nullable String lastEventId, String client) {
+        int max = limits.subscribers();
+        int left = max - subscribers.size();
+        long own = subscribers.values().stream().filter(client::equals).count();
+        if (left <= 0) {
+            throw Refusals.full("subscribers of events", subscribers.size(), max);
+        }
+        if (max >= DIVIDED_MIN && own >= left) {
+            throw Refusals.full("subscribers of events of one client", own, left);
         }
         EventQueue queue = new EventQueue(limits.queue(), missed(lastEventId));
         if (closed) {
             queue.end();
         } else {
-            subscribers.add(queue);
+            subscribers.put(queue, client);
         }
         return queue;
     }
@@ -109,7 +119,7 @@ final class EventLog {
     /** Ends all streams; streams opened later end immediately. */
     synchronized void close() {
         closed = true;
-        subscribers.forEach(EventQueue::end);
+        subscribers.keySet().forEach(EventQueue::end);
         subscribers.clear();
     }
 }

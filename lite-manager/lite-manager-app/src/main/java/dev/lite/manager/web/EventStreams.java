@@ -8,6 +8,7 @@ import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.OrderBook;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -75,8 +76,9 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
             @Parameter(description = "The id of the last received event")
                     @RequestHeader(name = "Last-Event-ID", required = false)
                     @Nullable
-                    String lastEventId) {
-        EventQueue queue = events.subscribe(lastEventId);
+                    String lastEventId,
+            HttpServletRequest request) {
+        EventQueue queue = events.subscribe(lastEventId, request.getRemoteAddr());
         SseEmitter stream = new SseEmitter(lifetime.toMillis());
         stream.onTimeout(stream::complete);
         stream.onError(cause -> events.unsubscribe(queue));

@@ -5,12 +5,15 @@ import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.actuate.autoconfigure.web.server.ConditionalOnManagementPort;
 import org.springframework.boot.actuate.autoconfigure.web.server.ManagementPortType;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
 
 /**
- * Guards a management port of its own like the manager's port: the probes need no token, everything else does. Spring Boot
+ * Guards a management port of its own like the manager's port: the probes need no token, everything else does. Its server has
+ * connections of its own, so that the probes answer whatever is done to the other one. Spring Boot
  * imports this class into the context of that port; it has no annotation, so that the manager's own context does not find it.
  */
 @ConditionalOnManagementPort(ManagementPortType.DIFFERENT)
@@ -24,5 +27,10 @@ class ManagementPortAccess {
                 new FilterRegistrationBean<>(Objects.requireNonNull(ofManager.getFilter()));
         registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
         return registration;
+    }
+
+    @Bean
+    WebServerFactoryCustomizer<TomcatServletWebServerFactory> managementConnections() {
+        return factory -> factory.setProtocol(AddressLimitedHttp.class.getName());
     }
 }

@@ -5,6 +5,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeUnreachableException;
 import java.util.Collection;
+import org.apache.tomcat.util.http.InvalidParameterException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +37,12 @@ class ProblemAdvice extends ResponseEntityExceptionHandler {
     @ExceptionHandler
     ResponseEntity<ProblemDetail> full(LimitExceededException e) {
         return ResponseEntity.status(HttpStatus.CONFLICT).body(problem(HttpStatus.CONFLICT, e));
+    }
+
+    /** The query cannot be decoded, for example {@code ?after=%ff}. */
+    @ExceptionHandler
+    ResponseEntity<ProblemDetail> undecodable(InvalidParameterException e) {
+        return ResponseEntity.badRequest().body(problem(HttpStatus.BAD_REQUEST, e));
     }
 
     @ExceptionHandler

@@ -56,6 +56,7 @@ class WebConfiguration {
                         address == null ? "any" : address.getHostAddress());
             }
         }
+        // A separate management port exposes health and metrics, too.
         if (token == null
                 && environment.getProperty("management.server.port") != null
                 && !isLoopback(
@@ -88,10 +89,13 @@ class WebConfiguration {
                         .description("Shows and controls a LITE cluster. Errors are problem details (RFC 9457)."));
     }
 
-    /** Allows %2F in the name of an LMR. */
+    /** Allows %2F in the name of an LMR, and limits the connections of each address. */
     @Bean
-    WebServerFactoryCustomizer<TomcatServletWebServerFactory> encodedSlashes() {
-        return factory -> factory.addConnectorCustomizers(
-                connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
+    WebServerFactoryCustomizer<TomcatServletWebServerFactory> connector() {
+        return factory -> {
+            factory.setProtocol(AddressLimitedHttp.class.getName());
+            factory.addConnectorCustomizers(
+                    connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
+        };
     }
 }

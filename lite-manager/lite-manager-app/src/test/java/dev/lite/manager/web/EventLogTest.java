@@ -22,7 +22,7 @@ class EventLogTest {
         log.publish("nodes", "joined b", List.of("a", "b"));
         log.publish("note", "said once", null);
 
-        EventQueue queue = log.subscribe(null);
+        EventQueue queue = log.subscribe(null, "client");
         log.publish("nodes", "left a", List.of("b"));
 
         List<ClusterEvent> received = drain(queue);
@@ -38,10 +38,10 @@ class EventLogTest {
             log.publish("note", number, null);
         }
 
-        assertThat(drain(log.subscribe("abc-5")))
+        assertThat(drain(log.subscribe("abc-5", "client")))
                 .extracting(ClusterEvent::number)
                 .containsExactly(6L, 7L);
-        assertThat(drain(log.subscribe("abc-7"))).isEmpty();
+        assertThat(drain(log.subscribe("abc-7", "client"))).isEmpty();
     }
 
     @Test
@@ -51,17 +51,17 @@ class EventLogTest {
         }
         // The history has 3 to 7, so a subscriber that has 2 misses nothing.
         for (String id : new String[] {"abc-1", "abc-8", "abd-5", "abc-", "abc--5", "abc-x", "x", ""}) {
-            EventQueue queue = log.subscribe(id);
+            EventQueue queue = log.subscribe(id, "client");
             assertThat(drain(queue)).as(id).extracting(ClusterEvent::type).containsExactly("state");
             log.unsubscribe(queue);
         }
-        assertThat(drain(log.subscribe("abc-2"))).hasSize(5);
+        assertThat(drain(log.subscribe("abc-2", "client"))).hasSize(5);
     }
 
     @Test
     void aSlowSubscriberIsDisconnectedWhenItsQueueIsFullAndOthersAreNot() throws InterruptedException {
-        EventQueue slow = log.subscribe(null);
-        EventQueue quick = log.subscribe(null);
+        EventQueue slow = log.subscribe(null, "client");
+        EventQueue quick = log.subscribe(null, "client");
         List<ClusterEvent> received = new ArrayList<>(drain(quick));
         for (int number = 1; number <= 5; number++) {
             log.publish("note", number, null);
@@ -72,30 +72,30 @@ class EventLogTest {
         assertThat(drain(slow)).extracting(ClusterEvent::number).containsExactly(0L, 1L, 2L, 3L);
         assertThat(slow.isDone()).isTrue();
         assertThat(received).extracting(ClusterEvent::number).containsExactly(0L, 1L, 2L, 3L, 4L, 5L);
-        assertThat(drain(log.subscribe("abc-3")))
+        assertThat(drain(log.subscribe("abc-3", "client")))
                 .extracting(ClusterEvent::number)
                 .containsExactly(4L, 5L);
     }
 
     @Test
     void theNumberOfSubscribersIsLimited() {
-        EventQueue first = log.subscribe(null);
-        log.subscribe(null);
-        assertThatThrownBy(() -> log.subscribe(null))
+        EventQueue first = log.subscribe(null, "client");
+        log.subscribe(null, "client");
+        assertThatThrownBy(() -> log.subscribe(null, "client"))
                 .isInstanceOf(ErrorResponseException.class)
                 .hasMessageContaining("there are 2 subscribers of events; the limit is 2");
         log.unsubscribe(first);
         log.unsubscribe(first);
-        assertThat(log.subscribe(null).isDone()).isFalse();
+        assertThat(log.subscribe(null, "client").isDone()).isFalse();
     }
 
     @Test
     void closingEndsExistingAndNewStreams() throws InterruptedException {
-        EventQueue before = log.subscribe(null);
+        EventQueue before = log.subscribe(null, "client");
         log.close();
         assertThat(before.isDone()).isTrue();
         assertThat(before.poll(Duration.ofHours(1))).isEmpty();
-        assertThat(log.subscribe(null).isDone()).isTrue();
+        assertThat(log.subscribe(null, "client").isDone()).isTrue();
     }
 
     private static List<ClusterEvent> drain(EventQueue queue) throws InterruptedException {

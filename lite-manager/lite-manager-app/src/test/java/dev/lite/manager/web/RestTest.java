@@ -150,6 +150,7 @@ class RestTest {
         assertThat(locks.get("items").get(1).get("nodeId").asInt()).isEqualTo(77);
         JsonNode first = manager.json("/api/locks?limit=1");
         assertThat(first.get("next").asString()).isEqualTo("first");
+        assertThat(manager.get("/api/locks?after=%ff").statusCode()).isEqualTo(400);
         assertThat(manager.json("/api/locks?limit=1&after=first")
                         .get("items")
                         .get(0)

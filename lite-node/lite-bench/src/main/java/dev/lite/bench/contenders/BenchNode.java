@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.ServiceLoader;
 
 /** A node of two, with one fabric: embedded in a party, or in its own process with a socket for applications. */
@@ -74,6 +75,7 @@ final class BenchNode implements AutoCloseable {
                 .arena(spec.place.resolve("arenas"), false)
                 .deadline(START)
                 .channelsMax(spec.channels)
+                .fabricOptions("tcp", Map.of("secret", "the benchmark's secret"))
                 .build();
         CuratorDirectory directory = openDirectory(spec);
         return new BenchNode(directory, LiteNode.start(config, directory, List.of(fabric)));

@@ -98,7 +98,11 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
 
     /** Accepts a peer's connection request. Called on the manager's thread; does not block. */
     void requested(ConnectionManager.Id id) {
-        accept(deadline -> establish(id, resources.verbs()::accept, deadline), () -> manager.destroy(id));
+        accept(
+                null, // the connection manager does not tell the address before the connection is made
+                deadline -> establish(id, resources.verbs()::accept, deadline),
+                () -> {}, // never called without an address
+                () -> manager.destroy(id));
     }
 
     private RdmaLane establish(ConnectionManager.Id id, LongConsumer call, Deadline deadline) {

@@ -84,9 +84,9 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         this.options = options;
         this.handler = handler;
         host = Device.address(Device.all(), options.device(), options.host());
-        if (!host.isLoopbackAddress() && options.secret() == null) {
+        if (options.secret() == null) {
             throw new FabricException(
-                    "the RDMA fabric listens at %s, which other hosts can reach: set %s"
+                    "the RDMA fabric would give this node's memory to everybody who can connect to %s: set %s"
                             .formatted(host.getHostAddress(), RdmaOptions.SECRET),
                     null);
         }

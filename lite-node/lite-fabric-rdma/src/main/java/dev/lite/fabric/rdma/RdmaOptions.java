@@ -2,7 +2,7 @@ package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricOptions;
 import dev.lite.fabric.driver.ConnectionLimits;
-import java.nio.charset.StandardCharsets;
+import dev.lite.fabric.driver.LaneHandshake;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param device {@value #DEVICE}: the name of the device, as in {@code /sys/class/infiniband}; default: the first
  *     device with an IPv4 address
  * @param host {@value #HOST}: the IPv4 address to listen at, which peers connect to. It must belong to a network
- *     interface of the device; default: the device's first address. Anything but a loopback address needs a secret.
+ *     interface of the device; default: the device's first address.
  * @param port {@value #PORT}: 0 to 65535; default 0: any free port
  * @param lanes {@value #LANES}: queue pairs per peer, 1 to {@value #LANES_MAX}, default 2. The smaller number of the
  *     two sides applies.
@@ -54,7 +54,6 @@ public record RdmaOptions(
     static final int QUEUE_DEPTH_MIN = 64;
     static final int QUEUE_DEPTH_LIMIT = 4096;
     static final int SECRET_BYTES_MIN = 16;
-    private static final int SECRET_BYTES_LIMIT = 1024;
 
     private static final Set<String> NAMES = Set.of(
             DEVICE,
@@ -83,11 +82,7 @@ public record RdmaOptions(
         FabricOptions.requireRange(WINDOW_BYTES, windowBytes, 1 << Windows.SHIFT_MIN, 1 << Windows.SHIFT_MAX);
         requirePowerOfTwo(WINDOW_BYTES, windowBytes);
         if (secret != null) {
-            int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
-            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
-                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
-                        .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
-            }
+            LaneHandshake.requireSecret(SECRET, secret);
         }
     }
 

@@ -11,6 +11,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.TcpServerSocket;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Deadline;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 import javax.net.ssl.SSLContext;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes lanes over TCP connections, with TLS when this node has a certificate. Thread-safe. */
 final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnector.OpenLane> {
-    /** Maximum number of accepted TCP connections whose peers are not authenticated yet; further ones are dropped. */
+    /** Maximum number of accepted TCP connections whose peers are not authenticated yet; for further ones, others are dropped. */
     static final int UNAUTHENTICATED_MAX = 64;
 
     private static final int BACKLOG = 128;
@@ -63,8 +64,18 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         this.departures = departures;
         this.checks = checks;
         server = TcpServerSocket.bind(new InetSocketAddress(options.bind(), options.port()), BACKLOG);
-        acceptLoop = new AcceptLoop<>(
-                connections.node(), server::accept, socket -> accept(deadline -> lane(socket, false), socket::abort));
+        acceptLoop = new AcceptLoop<>(connections.node(), server::accept, this::accept);
+    }
+
+    private void accept(TcpSocket socket) {
+        InetAddress from;
+        try {
+            from = socket.peerAddress();
+        } catch (OsException e) { // it is gone already
+            socket.abort();
+            return;
+        }
+        accept(from, deadline -> lane(socket, false), socket::shutdown, socket::abort);
     }
 
     /** The address at which this node listens. */

@@ -2,9 +2,9 @@ package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricOptions;
 import dev.lite.fabric.driver.ConnectionLimits;
+import dev.lite.fabric.driver.LaneHandshake;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -12,9 +12,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The driver's settings. The protocol fixes the sizes of queues.
  *
- * @param bind {@value #BIND}: the address to listen on, a name or a literal, IPv4 or IPv6; default 127.0.0.1. Anything
- *     but a
- *     loopback address needs a secret or TLS.
+ * @param bind {@value #BIND}: the address to listen on, a name or a literal, IPv4 or IPv6; default 127.0.0.1
  * @param port {@value #PORT}: 0 to 65535; default 0: any free port
  * @param advertisedHost {@value #ADVERTISED_HOST}: the host that peers connect to, instead of the listening address;
  *     needed
@@ -24,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *     sides applies.
  * @param secret {@value #SECRET}: the shared secret of all nodes of the cluster, at least {@value #SECRET_BYTES_MIN}
  *     bytes;
- *     never sent
+ *     never sent. Needed on every address, unless there is TLS.
  * @param limits {@code connections-max}: maximum number of peers, 1 to 4096, default 256; and
  *     {@code handshake-timeout-ms}
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: a peer that is silent for this time, although it was pinged, is
@@ -49,7 +47,6 @@ public record TcpOptions(
     static final int LANES_MAX = 4;
 
     static final int SECRET_BYTES_MIN = 16;
-    private static final int SECRET_BYTES_LIMIT = 1024;
 
     private static final Set<String> NAMES = Set.of(
             BIND,
@@ -72,11 +69,7 @@ public record TcpOptions(
         FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
         FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
         if (secret != null) {
-            int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
-            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
-                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
-                        .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
-            }
+            LaneHandshake.requireSecret(SECRET, secret);
         }
         if (bind.isAnyLocalAddress() && advertisedHost == null) {
             throw new IllegalArgumentException(

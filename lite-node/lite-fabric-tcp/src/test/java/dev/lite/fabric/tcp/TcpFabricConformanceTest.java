@@ -4,12 +4,18 @@ import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.conformance.FabricConformanceTest;
 import java.lang.foreign.Arena;
+import java.util.Map;
 
 /** The TCP driver fulfils the SPI's contract. */
 class TcpFabricConformanceTest extends FabricConformanceTest {
     @Override
     protected FabricProvider provider() {
         return new TcpFabricProvider();
+    }
+
+    @Override
+    protected Map<String, String> options() {
+        return Map.of("secret", TestNode.SECRET);
     }
 
     @Override

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 final class TestNode implements AutoCloseable, FabricHandler {
     static final long MEMORY_BYTES = 8 << 20;
 
+    /** Used unless the options have another one. */
+    static final String SECRET = "the secret of the test nodes";
+
     private static final double SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     private static final long AWAIT_NS = 1_000_000;
 
@@ -44,7 +47,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
     }
 
     TestNode(String name, @Nullable SSLContext tls, String... options) {
-        Map<String, String> all = new HashMap<>();
+        Map<String, String> all = new HashMap<>(tls == null ? Map.of("secret", SECRET) : Map.of());
         for (int i = 0; i < options.length; i += 2) {
             all.put(options[i], options[i + 1]);
         }

@@ -208,6 +208,11 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return Deadline.in(Duration.ofMillis(limits.handshakeTimeoutMs()));
     }
 
+    /** The deadline until which a peer that connects now must have proved that it knows the secret. */
+    public Deadline proofDeadline() {
+        return Deadline.in(Duration.ofMillis(Math.max(1, limits.handshakeTimeoutMs() / 2)));
+    }
+
     private synchronized boolean add(E endpoint) {
         return !closed && endpoints.size() < limits.connectionsMax() && endpoints.add(endpoint);
     }

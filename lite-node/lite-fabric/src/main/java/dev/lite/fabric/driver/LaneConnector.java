@@ -1,14 +1,15 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatedLines;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.Semaphore;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -19,8 +20,8 @@ import org.slf4j.LoggerFactory;
  * Makes connections of several lanes. Each lane starts with a {@link LaneHandshake}. The driver opens lanes and makes a link of them.
  * Thread-safe.
  *
- * <p><b>Bounds.</b> The constructor limits the accepted lanes whose peers have not proved yet that they know the secret. Each lasts at
- * most as long as a handshake may take. After that proof, {@link Connections} limits the endpoints.
+ * <p><b>Bounds.</b> {@link Strangers} limits the accepted lanes whose peers have not proved yet that they know the secret. Each lasts at
+ * most half as long as a handshake may take. After that proof, {@link Connections} limits the endpoints.
  *
  * @param <E> the driver's endpoints
  * @param <L> what its connections consist of
@@ -28,6 +29,9 @@ import org.slf4j.LoggerFactory;
  */
 public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends DriverLink, K> implements Connector<E> {
     private static final Logger LOG = LoggerFactory.getLogger(LaneConnector.class);
+
+    private static final int LINES_MAX = 20;
+    private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
 
     /** Opens a lane. On failure it leaves nothing behind. */
     @FunctionalInterface
@@ -48,8 +52,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     private final Connections<E, L> connections;
     private final LaneHandshake handshake;
     private final int lanesMax;
-    private final int unauthenticatedMax;
-    private final Semaphore unauthenticated;
+    private final Strangers strangers;
+    private final RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
     private final LaneAssemblies<K> assemblies = new LaneAssemblies<>();
 
     // Guarded by this object.
@@ -58,15 +62,15 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
 
     /**
      * @param lanesMax how many lanes this node wants for a connection
-     * @param unauthenticatedMax maximum number of accepted lanes whose peers have not proved yet that they know the secret
+     * @param unauthenticatedMax maximum number of accepted lanes whose peers have not proved yet that they know the secret; as many
+     *     again from addresses from which a peer has proved it before
      */
     protected LaneConnector(
             Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int unauthenticatedMax) {
         this.connections = connections;
         this.handshake = handshake;
         this.lanesMax = lanesMax;
-        this.unauthenticatedMax = unauthenticatedMax;
-        this.unauthenticated = new Semaphore(unauthenticatedMax);
+        this.strangers = new Strangers(unauthenticatedMax);
     }
 
     /**
@@ -161,47 +165,59 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /**
      * A peer wants to open a lane. Any thread; does not block.
      *
+     * @param from the peer's address, or null if it is not known
+     * @param interrupt ends the lane's handshake with an error while {@code opener} or the handshake blocks; does not block
      * @param refuse closes the transport connection instead of {@code opener}, if there are too many or the fabric is closed
      */
-    protected final void accept(Opener<K> opener, Runnable refuse) {
-        if (!unauthenticated.tryAcquire()) {
-            LOG.warn(
-                    "{}: refused a peer: the limit of {} concurrent handshakes is reached",
-                    connections.node(),
-                    unauthenticatedMax);
+    protected final void accept(@Nullable InetAddress from, Opener<K> opener, Runnable interrupt, Runnable refuse) {
+        Strangers.Entered entered = strangers.enter(from, interrupt);
+        if (entered == null) {
+            log("too-many", "refused a peer: too many handshakes are under way");
             refuse.run();
-        } else if (!connections.run("accepted", () -> accepted(opener))) {
-            unauthenticated.release();
+            return;
+        }
+        Runnable other = entered.interruptOther();
+        if (other != null) {
+            log("too-many", "too many handshakes are under way; ended the oldest one of %s".formatted(from));
+            other.run();
+        }
+        if (!connections.run("accepted", () -> accepted(opener, entered.place()))) {
+            entered.place().leave();
             refuse.run();
         }
     }
 
-    private void accepted(Opener<K> opener) {
+    private void accepted(Opener<K> opener, Strangers.Place place) {
         Deadline deadline = connections.handshakeDeadline();
+        Deadline ofProof = connections.proofDeadline();
         K lane = null;
         boolean taken = false;
-        boolean pending = true;
         String name = "unknown";
         try {
-            lane = open(opener, deadline);
+            lane = open(opener, ofProof);
             name = name(lane);
-            MessageChannel channel = channel(lane, deadline);
-            var accepted = handshake.accept(channel, deadline);
-            unauthenticated.release();
-            pending = false;
+            MessageChannel channel = channel(lane, ofProof);
+            var accepted = handshake.accept(channel, ofProof);
+            place.proved();
             taken = accepted.claim().lane() == 0
                     ? acceptFirst(lane, name, channel, accepted, deadline)
                     : assemblies.add(lane, accepted, deadline);
         } catch (RuntimeException e) {
             // The handler does not know the endpoint yet.
-            LOG.warn("{}: cannot accept peer {}: {}", connections.node(), name, e.getMessage());
+            log("refused", "cannot accept peer %s: %s".formatted(name, e.getMessage()));
         } finally {
-            if (pending) {
-                unauthenticated.release();
-            }
+            place.leave();
             if (lane != null) {
                 settle(lane, taken);
             }
+        }
+    }
+
+    /** Everybody who reaches the listening socket can cause such lines. */
+    private void log(String kind, String line) {
+        String suffix = lines.suffix(kind);
+        if (suffix != null) {
+            LOG.warn("{}: {}{}", connections.node(), line, suffix);
         }
     }
 

@@ -9,6 +9,7 @@ import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.List;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
@@ -48,6 +49,9 @@ public final class LaneHandshake {
     /** The longest message, in bytes. */
     public static final int MESSAGE_BYTES_MAX = VERDICT_BYTES + PROOF_BYTES;
 
+    private static final int SECRETS_MAX = 2;
+    private static final int SECRET_BYTES_MIN = 16;
+    private static final int SECRET_BYTES_MAX = 1024;
     private static final String DIFFERS = "the cluster secret differs";
     private static final String MAC = "HmacSHA256";
 
@@ -73,7 +77,9 @@ public final class LaneHandshake {
 
     private final long version;
     private final int lanesMax;
-    private final @Nullable SecretKeySpec key;
+    /** The key for connecting first; peers may know any of them. Empty: none is needed. */
+    private final List<SecretKeySpec> keys;
+
     private final byte[] hello;
     private final long memoryBytes;
     private final SecureRandom random = new SecureRandom();
@@ -81,16 +87,43 @@ public final class LaneHandshake {
     /**
      * @param version the name of the driver's protocol in the upper seven bytes, its version in the lowest
      * @param lanesMax maximum number of lanes of a connection
-     * @param secret the cluster's secret, or null for none
+     * @param secret the cluster's secret, or null for none. While it changes, it has two lines: this side connects with the first one,
+     *     and accepts both
      * @param hello {@link FabricConfig#hello}
      * @param memoryBytes the size of this node's registered memory
      */
     public LaneHandshake(long version, int lanesMax, @Nullable String secret, byte[] hello, long memoryBytes) {
         this.version = version;
         this.lanesMax = lanesMax;
-        this.key = secret == null ? null : new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), MAC);
+        this.keys = secret == null
+                ? List.of()
+                : secret.lines()
+                        .map(line -> new SecretKeySpec(line.getBytes(StandardCharsets.UTF_8), MAC))
+                        .toList();
         this.hello = hello;
         this.memoryBytes = memoryBytes;
+    }
+
+    /**
+     * Checks a secret: one line, or two while it changes.
+     *
+     * @param option the option's name, for messages
+     * @throws IllegalArgumentException if a line is too short or too long, or there are more
+     */
+    public static void requireSecret(String option, String secret) {
+        List<String> lines = secret.lines().toList();
+        if (lines.size() > SECRETS_MAX) {
+            throw new IllegalArgumentException(
+                    "%s has %d lines; it may have two: the secret, and another one that is accepted"
+                            .formatted(option, lines.size()));
+        }
+        for (String line : lines.isEmpty() ? List.of("") : lines) {
+            int bytes = line.getBytes(StandardCharsets.UTF_8).length;
+            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_MAX) {
+                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
+                        .formatted(option, SECRET_BYTES_MIN, SECRET_BYTES_MAX, bytes));
+            }
+        }
     }
 
     /** A random number that cannot be guessed. */
@@ -113,7 +146,7 @@ public final class LaneHandshake {
         var claim = over(claimed);
         claim.putInt(lane).putInt(lanes).putLong(high).putLong(low).putLong(memoryBytes);
         putBytes(claim, hello, FabricConfig.HELLO_BYTES_MAX);
-        channel.send(join(claimed, proof("claim", opening, challenge, claimed)), deadline);
+        channel.send(join(claimed, proof(ownKey(), "claim", opening, challenge, claimed)), deadline);
         byte[] answer = channel.receive(VERDICT_BYTES + PROOF_BYTES, deadline);
         byte[] verdict = Arrays.copyOf(answer, VERDICT_BYTES);
         var fields = over(verdict);
@@ -125,7 +158,7 @@ public final class LaneHandshake {
         if (!yes) {
             throw new HandshakeException("it refused: " + printable(reason));
         }
-        byte[] expected = proof("verdict", opening, challenge, claimed, verdict);
+        byte[] expected = proof(ownKey(), "verdict", opening, challenge, claimed, verdict);
         byte[] proof = Arrays.copyOfRange(answer, VERDICT_BYTES, answer.length);
         if (!MessageDigest.isEqual(expected, proof)) {
             throw new HandshakeException(DIFFERS);
@@ -151,23 +184,38 @@ public final class LaneHandshake {
         byte[] message = channel.receive(CLAIM_BYTES + PROOF_BYTES, deadline);
         byte[] claimed = Arrays.copyOf(message, CLAIM_BYTES);
         byte[] proof = Arrays.copyOfRange(message, CLAIM_BYTES, message.length);
-        var accepted = new Accepted(channel, opening, challenge, claimed);
-        if (!MessageDigest.isEqual(proof("claim", opening, challenge, claimed), proof)) {
+        SecretKeySpec known = ownKey();
+        boolean proved = keys.isEmpty() && MessageDigest.isEqual(new byte[PROOF_BYTES], proof);
+        for (SecretKeySpec key : keys) { // all, so that the time does not tell which one it is
+            if (MessageDigest.isEqual(proof(key, "claim", opening, challenge, claimed), proof)) {
+                proved = true;
+                known = key;
+            }
+        }
+        var accepted = new Accepted(channel, known, opening, challenge, claimed);
+        if (!proved) {
             accepted.refuse(DIFFERS, deadline);
             throw new HandshakeException(DIFFERS);
         }
         return accepted;
     }
 
+    private @Nullable SecretKeySpec ownKey() {
+        return keys.isEmpty() ? null : keys.getFirst();
+    }
+
     /** An accepted lane whose peer proved that it knows the secret and waits for the verdict. */
     public final class Accepted {
         private final MessageChannel channel;
+        private final @Nullable SecretKeySpec key;
         private final byte[] opening;
         private final byte[] challenge;
         private final byte[] claimed;
 
-        Accepted(MessageChannel channel, byte[] opening, byte[] challenge, byte[] claimed) {
+        Accepted(
+                MessageChannel channel, @Nullable SecretKeySpec key, byte[] opening, byte[] challenge, byte[] claimed) {
             this.channel = channel;
+            this.key = key;
             this.opening = opening;
             this.challenge = challenge;
             this.claimed = claimed;
@@ -208,7 +256,8 @@ public final class LaneHandshake {
             byte[] text = reason.getBytes(StandardCharsets.US_ASCII);
             putBytes(verdict, Arrays.copyOf(text, Math.min(text.length, REASON_BYTES)), REASON_BYTES);
             // A refused peer gets no proof.
-            byte[] proof = yes == 1 ? proof("verdict", opening, challenge, claimed, message) : new byte[PROOF_BYTES];
+            byte[] proof =
+                    yes == 1 ? proof(key, "verdict", opening, challenge, claimed, message) : new byte[PROOF_BYTES];
             channel.send(join(message, proof), deadline);
         }
     }
@@ -232,7 +281,7 @@ public final class LaneHandshake {
         byte[] nonce = new byte[NONCE_BYTES];
         random.nextBytes(nonce);
         byte[] message = new byte[OPENING_BYTES];
-        over(message).putLong(version).putLong(key == null ? 0 : 1).put(nonce);
+        over(message).putLong(version).putLong(keys.isEmpty() ? 0 : 1).put(nonce);
         return message;
     }
 
@@ -246,13 +295,13 @@ public final class LaneHandshake {
             throw new HandshakeException("it speaks version %d of the protocol; this node speaks %d"
                     .formatted(theirs & VERSION_MASK, version & VERSION_MASK));
         }
-        if (fields.getLong() == 0 && key != null) {
+        if (fields.getLong() == 0 && !keys.isEmpty()) {
             throw new HandshakeException("it has no cluster secret; this node requires one");
         }
     }
 
     /** The HMAC of these messages with the secret; zeros without a secret. */
-    private byte[] proof(String direction, byte[]... messages) {
+    private static byte[] proof(@Nullable SecretKeySpec key, String direction, byte[]... messages) {
         if (key == null) {
             return new byte[PROOF_BYTES];
         }

@@ -9,6 +9,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.ImmediateKind;
@@ -269,6 +270,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             status = e.code().number();
             reply = WireError.bytes(e, BYTES_MAX);
         } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
+            Unrecoverable.report(e);
             log.error("a control request of node {} failed", peer.hello().node(), e);
             status = LiteException.Code.RPC_FAILED.number();
             reply = WireError.bytes(RpcStatus.UNKNOWN, 0, "control request failed: " + e, BYTES_MAX);

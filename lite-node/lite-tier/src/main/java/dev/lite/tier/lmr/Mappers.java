@@ -1,6 +1,7 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.ArrayList;
@@ -144,6 +145,7 @@ public final class Mappers {
                 succeeded.add(node);
             }
         } catch (RuntimeException | Error e) { // the other nodes' results count all the same
+            Unrecoverable.report(e);
             log.debug("{} waits for node {}: {}", what, node, e.toString());
         }
     }

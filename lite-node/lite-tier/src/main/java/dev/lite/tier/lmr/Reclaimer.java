@@ -6,6 +6,7 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
 import java.util.HashSet;
@@ -208,6 +209,7 @@ public final class Reclaimer implements AutoCloseable {
         } catch (LiteException e) {
             log.debug("freeing lmr={} waits: {}", reclamation.lmr.id(), e.getMessage());
         } catch (RuntimeException | Error e) { // the reclamation must not be lost
+            Unrecoverable.report(e);
             log.error("freeing lmr={} failed; trying again", reclamation.lmr.id(), e);
         }
         return false;

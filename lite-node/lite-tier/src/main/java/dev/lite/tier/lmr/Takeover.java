@@ -5,6 +5,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -73,6 +74,7 @@ final class Takeover {
             } catch (RejectedExecutionException e) {
                 log.debug("the takeover of fenced nodes' work ends: the node stops");
             } catch (RuntimeException | Error e) { // the next fence must find no takeover under way
+                Unrecoverable.report(e);
                 log.error("the takeover of fenced nodes' work failed", e);
             }
         } while (!wanted.compareAndSet(seen, 0));

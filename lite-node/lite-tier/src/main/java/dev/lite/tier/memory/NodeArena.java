@@ -17,7 +17,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -124,9 +123,12 @@ public final class NodeArena implements AutoCloseable {
     private static FileChannel lock(Path directory, ArenaConfig config) {
         FileChannel channel = null;
         try {
-            Files.createDirectories(
-                    directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            channel = FileChannel.open(directory.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            ArenaPath.prepare(config.root(), directory);
+            channel = FileChannel.open(
+                    directory.resolve(LOCK),
+                    StandardOpenOption.CREATE,
+                    StandardOpenOption.WRITE,
+                    LinkOption.NOFOLLOW_LINKS);
             FileLock lock = channel.tryLock();
             if (lock != null) {
                 return channel;
@@ -205,8 +207,9 @@ public final class NodeArena implements AutoCloseable {
     private static NodeArena adopt(ArenaConfig config, FileChannel lock, Path file) {
         SharedMemory memory;
         try {
+            ArenaPath.checkFile(file);
             memory = SharedMemory.openFile(file);
-        } catch (OsException | IllegalArgumentException e) {
+        } catch (IOException | OsException | IllegalArgumentException e) {
             throw new ArenaException("cannot map the arena %s: %s".formatted(file, reason(e)), e);
         }
         try {

@@ -98,7 +98,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         this.qos = qos;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
-        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), deadline);
+        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), principal, deadline);
     }
 
     @Override

@@ -13,6 +13,7 @@ import dev.lite.cluster.Orders;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.lmr.DrainMarks;
 import dev.lite.tier.lmr.LmrRecords;
 import java.time.Duration;
@@ -332,6 +333,7 @@ public final class OrderExecutor implements AutoCloseable {
         } catch (LiteException e) {
             failure = e.getMessage();
         } catch (RuntimeException | Error e) { // the order ends as FAILED, whatever it was
+            Unrecoverable.report(e);
             log.error("order {} failed", order.id(), e);
             failure = e.toString();
         }

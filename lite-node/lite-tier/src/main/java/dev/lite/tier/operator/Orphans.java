@@ -7,6 +7,7 @@ import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.lmr.NodeExtents;
@@ -133,6 +134,7 @@ public final class Orphans implements AutoCloseable {
         } catch (LiteException e) {
             log.debug("cannot scan for orphans now: {}", e.getMessage());
         } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
             if (isClosed()) {
                 log.debug("scanning for orphans ends with the node: {}", e.toString());
                 return false;

@@ -17,6 +17,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -488,6 +489,7 @@ public final class PeerLinks implements AutoCloseable {
         try {
             connecting.put(node.id(), fabric.connect(address));
         } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
             // A driver defect must not end the attempts to reach the other nodes.
             log.error("connecting to node {} over {} failed", node.name(), fabric.name(), e);
             peers.noteTrouble(node.id(), e.toString());

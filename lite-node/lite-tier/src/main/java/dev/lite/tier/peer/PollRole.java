@@ -4,6 +4,7 @@ import dev.lite.fabric.Fabric;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
+import dev.lite.os.waiting.Unrecoverable;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
@@ -403,6 +404,7 @@ public final class PollRole implements AutoCloseable {
         try {
             return fabric.poll(POLL_LIMIT);
         } catch (Throwable e) {
+            Unrecoverable.report(e);
             // A defect, also an Error, must neither end the standby thread while it holds the role nor a caller's wait.
             log.error("polling the {} fabric failed; continuing", fabric.name(), e);
             return 0;
@@ -418,6 +420,7 @@ public final class PollRole implements AutoCloseable {
             try {
                 fabric.awaitArmed(STANDBY_WAIT_NS);
             } catch (Throwable e) { // also an Error: without this thread nobody polls
+                Unrecoverable.report(e);
                 log.error("standing by for the {} fabric failed; continuing", fabric.name(), e);
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }

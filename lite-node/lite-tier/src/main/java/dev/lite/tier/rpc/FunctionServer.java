@@ -6,6 +6,7 @@ import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
@@ -89,6 +90,7 @@ final class FunctionServer implements PostedReceive.Server {
             try {
                 action.accept(next(FOR_EVER));
             } catch (Throwable e) { // also an Error: the next call may succeed
+                Unrecoverable.report(e);
                 if (closed.get()) {
                     return;
                 }

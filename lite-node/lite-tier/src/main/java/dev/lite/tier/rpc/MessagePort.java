@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * calls wait without an answer, each up to its sender's deadline.
  *
  * <p>Limit: {@value #QUEUE_MAX} messages of at most {@link dev.lite.api.LtRpc#MESSAGE_BYTES_MAX} bytes each: 16 MiB.
+ * {@link PortMemory} bounds what all ports of a principal hold.
  */
 final class MessagePort implements RpcMessages {
     static final int QUEUE_MAX = 256;
@@ -24,22 +25,31 @@ final class MessagePort implements RpcMessages {
     private static final byte[] NOTHING = {};
 
     private final String port;
+    private final String principal;
     private final FunctionServer server;
+    private final PortMemory memory;
+    private final Runnable whenRoom = this::roomMade;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition filled = lock.newCondition();
     private final Condition emptied = lock.newCondition();
     private final ArrayDeque<Message> queue = new ArrayDeque<>();
     private boolean closed;
 
-    MessagePort(String port, FunctionServer server) {
+    /** @param principal the port's owner */
+    MessagePort(String port, String principal, FunctionServer server, PortMemory memory) {
         this.port = port;
+        this.principal = principal;
         this.server = server;
+        this.memory = memory;
     }
 
     /** Queues messages until the port or its session is closed. Runs on a virtual thread. */
     void fill() {
         server.forEachCall(call -> {
-            if (put(new Message(call.callerNode(), call.callerPrincipal(), call.message()))) {
+            byte[] bytes = call.message();
+            if (!memory.enter(principal, PortMemory.bytes(bytes))) {
+                call.fail(RpcStatus.OVERLOADED, 0, "too many messages wait at the ports of the receiver");
+            } else if (put(new Message(call.callerNode(), call.callerPrincipal(), bytes))) {
                 call.reply(NOTHING);
             } else {
                 call.fail(RpcStatus.NOT_SERVED, 0, "the port was closed");
@@ -49,16 +59,32 @@ final class MessagePort implements RpcMessages {
     }
 
     private boolean put(Message message) {
+        long bytes = PortMemory.bytes(message.data());
         lock.lock();
         try {
-            while (queue.size() >= QUEUE_MAX && !closed) {
+            while (!closed && !tryQueue(bytes)) {
                 emptied.awaitUninterruptibly();
             }
             if (!closed) {
                 queue.add(message);
                 filled.signal();
+                return true;
             }
-            return !closed;
+        } finally {
+            lock.unlock();
+        }
+        memory.leave(principal, bytes);
+        return false;
+    }
+
+    private boolean tryQueue(long bytes) {
+        return queue.size() < QUEUE_MAX && memory.tryQueue(principal, bytes, queue.isEmpty(), whenRoom);
+    }
+
+    private void roomMade() {
+        lock.lock();
+        try {
+            emptied.signal();
         } finally {
             lock.unlock();
         }
@@ -71,6 +97,12 @@ final class MessagePort implements RpcMessages {
 
     @Override
     public Message receive(Duration duration) {
+        Message message = take(duration);
+        memory.unqueued(principal, PortMemory.bytes(message.data()));
+        return message;
+    }
+
+    private Message take(Duration duration) {
         Deadline deadline = Deadline.in(duration);
         lock.lock();
         try {
@@ -103,14 +135,19 @@ final class MessagePort implements RpcMessages {
     }
 
     private void endQueue() {
+        long bytes = 0;
         lock.lock();
         try {
             closed = true;
+            for (Message dropped : queue) {
+                bytes += PortMemory.bytes(dropped.data());
+            }
             queue.clear();
             filled.signalAll();
             emptied.signalAll();
         } finally {
             lock.unlock();
         }
+        memory.unqueued(principal, bytes);
     }
 }

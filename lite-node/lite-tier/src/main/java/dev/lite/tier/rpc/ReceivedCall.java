@@ -21,6 +21,7 @@ public final class ReceivedCall implements RpcCall {
     /** Its caller has stopped waiting and uses its slot again: the answer must not be sent. */
     private static final int CANCELLED = 2;
 
+    private static final byte[] NONE = {};
     private static final int RPC_FAILED = LiteException.Code.RPC_FAILED.number();
     /** The caller's slot has room for so many bytes, even if the caller's own limit is lower. */
     private static final int ERROR_BYTES_MAX = RpcCall.FAIL_BYTES_MAX + WireError.PREFIX_BYTES;
@@ -41,7 +42,7 @@ public final class ReceivedCall implements RpcCall {
 
     private final String callerNode;
     private final String callerPrincipal;
-    private final byte[] message;
+    private volatile byte[] message;
     private final int contextBytes;
     /** The caller's slot; {@code replyTo} is the reply's offset in its arena. */
     final int slot;
@@ -107,6 +108,11 @@ public final class ReceivedCall implements RpcCall {
     /** The context and the request without a copy; for the tier only. */
     public byte[] message() {
         return message;
+    }
+
+    /** The request was copied to its server; an unanswered call then takes little memory. */
+    public void dropMessage() {
+        message = NONE;
     }
 
     /** How many bytes of {@link #message} are the context. */

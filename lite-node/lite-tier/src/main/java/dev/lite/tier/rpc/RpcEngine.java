@@ -8,6 +8,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.control.ControlChannel;
@@ -41,10 +42,13 @@ import org.slf4j.LoggerFactory;
  * thread. {@link PeerListener} callbacks run on the thread that holds the poll role and run no user code.
  */
 public final class RpcEngine implements PeerListener, AutoCloseable {
-    /** Maximum number of functions that a node serves. */
+    /** Maximum number of functions and ports that a node serves; {@linkplain FairShares divided} among principals. */
     public static final int FUNCTIONS_MAX = 4096;
 
     private static final Logger log = LoggerFactory.getLogger(RpcEngine.class);
+    /** The messages at all ports take a quarter of the heap at most. */
+    private static final int HEAP_PART_OF_PORTS = 4;
+
     private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
 
     private final int self;
@@ -63,6 +67,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final RpcCancels cancels;
     private final FunctionDirectory functionDirectory;
     private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
+    /** By principal: the functions that it serves. Guarded by the functions map. */
+    private final FairShares served = new FairShares(FUNCTIONS_MAX);
+
+    private final PortMemory portMemory = new PortMemory(Runtime.getRuntime().maxMemory() / HEAP_PART_OF_PORTS);
 
     /**
      * @param nodeIds maps a node's name to its id; throws {@link NodeUnreachableException} if there is no such node
@@ -222,6 +230,12 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 throw new LmrPermissionException(
                         "another principal has the %s at node %s".formatted(RpcNames.describe(name), selfName));
             }
+            if (owner == null && !served.take(principal)) {
+                forgetIfUnused(function);
+                throw new LimitExceededException(
+                        "\"%s\" serves %d functions and ports at node %s, and all principals %d; the limit is %d, and one principal may have as many as it leaves"
+                                .formatted(principal, served.of(principal), selfName, served.taken(), FUNCTIONS_MAX));
+            }
             server = new FunctionServer(this, function, handled, whenClosed);
             others = function.addServer(server, principal);
         }
@@ -263,8 +277,11 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     /** Removes one server of a function. */
     void close(FunctionServer server, RpcFunction function) {
-        function.removeServer(server);
+        String last = function.removeServer(server);
         synchronized (functions) {
+            if (last != null) {
+                served.giveBack(last);
+            }
             forgetIfUnused(function);
         }
         if (function.servers() == 0 && !RpcNames.isPort(function.name)) {
@@ -338,6 +355,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     boolean isConnected(Peer peer) {
         return links.peer(peer.id()) == peer;
+    }
+
+    PortMemory portMemory() {
+        return portMemory;
     }
 
     RpcArrivals arrivals() {

@@ -145,13 +145,20 @@ final class RpcFunction {
         return servers.size() == 1 ? servers.getFirst() : null;
     }
 
-    /** Removes a closed server. If it was the last one, the queued calls fail. */
-    void removeServer(FunctionServer server) {
+    /**
+     * Removes a closed server. If it was the last one, the queued calls fail.
+     *
+     * @return the servers' principal if it was the last one, or null
+     */
+    @Nullable
+    String removeServer(FunctionServer server) {
         List<RpcEntry> refused = new ArrayList<>();
+        String ofLast = null;
         List<Receiver> told;
         synchronized (this) {
             servers.remove(server);
             if (servers.isEmpty()) {
+                ofLast = principal;
                 principal = null;
                 RpcEntry entry;
                 while ((entry = queue.poll()) != null) {
@@ -166,6 +173,7 @@ final class RpcFunction {
         }
         told.forEach(Receiver::tell);
         refused.forEach(engine.arrivals()::refuse);
+        return ofLast;
     }
 
     /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */

@@ -3,6 +3,7 @@ package dev.lite.tier.rpc;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.peer.Peer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -25,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  * {@linkplain #connected is still known} is removed later; otherwise it must not be made. A node may have two
  * connections for a moment: the end of a replaced one is reported late.
  *
- * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per connection.
+ * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per connection, {@linkplain FairShares divided}
+ * among the calling principals.
  */
 final class RpcRings {
     private final long arenaAddress;
@@ -52,6 +54,9 @@ final class RpcRings {
         volatile RpcRing[] rings = {};
 
         final AtomicReferenceArray<@Nullable ReceivedCall> received = new AtomicReferenceArray<>(RpcSlots.COUNT_MAX);
+
+        /** By principal: its rings. Guarded by the rings. */
+        final Map<String, Integer> byPrincipal = new HashMap<>();
 
         OfConnection(Peer peer) {
             this.peer = peer;
@@ -102,9 +107,11 @@ final class RpcRings {
         }
         OfConnection known = connections.get(peer);
         int id = known == null ? 0 : known.rings.length;
-        if (id >= RpcWire.RINGS_MAX) {
-            throw new LimitExceededException("node %s calls %d functions here as one principal each; the limit is %d"
-                    .formatted(peer.hello().node(), id, RpcWire.RINGS_MAX));
+        int ofPrincipal = known == null ? 0 : known.byPrincipal.getOrDefault(principal, 0);
+        if (!FairShares.allows(ofPrincipal, id, RpcWire.RINGS_MAX)) {
+            throw new LimitExceededException(
+                    "node %s calls %d functions here, %d of them as \"%s\"; the limit is %d, and one principal may have as many as it leaves"
+                            .formatted(peer.hello().node(), id, ofPrincipal, principal, RpcWire.RINGS_MAX));
         }
         ArrayDeque<Long> ofNode = stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>());
         Long offset = ofNode.poll();
@@ -133,6 +140,7 @@ final class RpcRings {
         RpcRing[] grown = Arrays.copyOf(its.rings, id + 1);
         grown[id] = ring;
         its.rings = grown;
+        its.byPrincipal.merge(principal, 1, Integer::sum);
         if (known == null) {
             connections.put(peer, its);
             latest.set(peer.id(), its);

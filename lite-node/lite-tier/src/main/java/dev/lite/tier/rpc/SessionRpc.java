@@ -109,7 +109,7 @@ public final class SessionRpc implements TierRpc {
     @Override
     public RpcMessages messages(String port) {
         FunctionServer server = serve(RpcNames.ofPort(LtRpc.checkName(port)), true);
-        MessagePort messages = new MessagePort(port, server);
+        MessagePort messages = new MessagePort(port, principal, server, engine.portMemory());
         engine.execute(messages::fill);
         return messages;
     }

@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
@@ -22,14 +23,16 @@ final class AreaSlots implements RpcCommands.Slots {
     private final long base;
     private final SessionArea area;
     private final SessionWatch watch;
+    private final RepeatedLines lines;
     private final CompletionBell bell;
 
     /**
      * @param session the session's name in messages
      * @param base where the area is mapped; it must stay mapped while a command is under way
      */
-    AreaSlots(String session, long base, SessionArea area, SessionWatch watch) {
+    AreaSlots(String session, long base, SessionArea area, SessionWatch watch, RepeatedLines lines) {
         this.session = session;
+        this.lines = lines;
         this.base = base;
         this.area = area;
         this.watch = watch;
@@ -72,7 +75,10 @@ final class AreaSlots implements RpcCommands.Slots {
             fail(slot, refused);
             return;
         }
-        LOG.error("{}: {} failed", session, Op.nameOf(op), failure);
+        String suffix = lines.suffix("failed");
+        if (suffix != null) {
+            LOG.error("{}: {} failed{}", session, Op.nameOf(op), suffix, failure);
+        }
         fail(
                 slot,
                 new RpcFailedException(

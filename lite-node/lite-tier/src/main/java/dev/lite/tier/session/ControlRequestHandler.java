@@ -6,6 +6,8 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionCodec;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
@@ -84,10 +86,12 @@ final class ControlRequestHandler {
     private final Semaphore releases = new Semaphore(RELEASES_MAX);
 
     private final SessionLocks locks;
+    private final RepeatedLines lines;
 
     /**
      * Creates the handler of one session.
      *
+     * @param lines limits the log lines about failed requests
      * @param end called with the reason when the session must end
      * @param drop called with the reason when the application does not read its control channel
      */
@@ -100,8 +104,10 @@ final class ControlRequestHandler {
             SessionLocks locks,
             SessionServerConfig config,
             SessionChannel channel,
+            RepeatedLines lines,
             Consumer<String> end,
             Consumer<String> drop) {
+        this.lines = lines;
         this.locks = locks;
         this.session = session;
         this.tier = tier;
@@ -148,6 +154,7 @@ final class ControlRequestHandler {
         try {
             opened = channels.open(request.client(), deadline(request.deadlineNs()));
         } catch (RuntimeException | Error why) {
+            Unrecoverable.report(why);
             permit.release();
             boolean unused = reply(failed(request, why));
             return;
@@ -307,6 +314,7 @@ final class ControlRequestHandler {
                 case Nodes m -> SessionCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
             };
         } catch (RuntimeException | Error why) {
+            Unrecoverable.report(why);
             return failed(request, why);
         }
     }
@@ -319,7 +327,10 @@ final class ControlRequestHandler {
                     refused instanceof RpcFailedException failed ? failed.status() : RpcStatus.UNKNOWN,
                     String.valueOf(refused.getMessage()));
         }
-        LOG.error("{}: {} failed", session, request, why);
+        String suffix = lines.suffix("failed");
+        if (suffix != null) {
+            LOG.error("{}: {} failed{}", session, request, suffix, why);
+        }
         return new Failed(
                 request.requestId(),
                 LiteException.Code.RPC_FAILED.number(),

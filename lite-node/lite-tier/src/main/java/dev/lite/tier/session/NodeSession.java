@@ -7,6 +7,8 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
@@ -18,6 +20,7 @@ import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.channel.NodeChannels;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -40,6 +43,11 @@ final class NodeSession implements Runnable {
     /** How long the end of a session waits for its operations before it closes their tier session. */
     private static final long DRAIN_NS = TimeUnit.SECONDS.toNanos(10);
 
+    /** Lines about failed operations of one session. */
+    private static final int LINES_MAX = 10;
+
+    private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
+
     private final long id;
     private final SessionChannel channel;
     private final SessionServer server;
@@ -50,7 +58,8 @@ final class NodeSession implements Runnable {
     private final AtomicReference<@Nullable String> endReason = new AtomicReference<>();
 
     private volatile @Nullable SessionInfo info;
-    private boolean admitted;
+    private @Nullable String admitted; // the principal
+    private int uid = -1; // before the credentials are known
     private volatile @Nullable TierSession tier; // written by this session's thread
     private @Nullable ControlRequestHandler requests;
     private @Nullable ChannelRequests channels;
@@ -58,6 +67,8 @@ final class NodeSession implements Runnable {
     private volatile @Nullable SessionWorker worker;
 
     private boolean serving;
+    /** What the line about its begin ended with; null: there was none, and there will be none about its end. */
+    private @Nullable String logged;
 
     /** Takes over the channel. */
     NodeSession(
@@ -115,6 +126,7 @@ final class NodeSession implements Runnable {
         } catch (OsException failed) {
             reason = "the control channel failed: " + failed.getMessage();
         } catch (RuntimeException | Error broken) {
+            Unrecoverable.report(broken);
             LOG.error("{} failed", name(), broken);
             reason = "the node failed: " + broken;
         } finally {
@@ -141,12 +153,13 @@ final class NodeSession implements Runnable {
     }
 
     /** {@link #end} for an application that does not read: sends nothing, and ends the wait of threads that send. */
-    private void drop(String reason) {
+    void drop(String reason) {
         endReason.compareAndSet(null, reason);
         channel.shutdown();
     }
 
     private boolean greet() throws ProtocolException {
+        uid = channel.peerCredentials().uid();
         channel.setTimeout(config.helloTimeout().toNanos(), SEND_TIMEOUT_NS);
         Hello hello;
         try {
@@ -159,6 +172,7 @@ final class NodeSession implements Runnable {
                         .formatted(first.getClass().getSimpleName()));
             }
             hello = said;
+            server.heard(uid, this);
         } catch (ProtocolException invalid) {
             refuse(LiteException.Code.SESSION_LOST, invalid.getMessage());
             throw invalid;
@@ -195,14 +209,11 @@ final class NodeSession implements Runnable {
             }
             case PrincipalPolicy.Admitted yes -> principal = yes.principal();
         }
-        int others = server.admit();
-        if (others >= 0) {
-            return refuse(
-                    LiteException.Code.LIMIT_EXCEEDED,
-                    "node %s has %d sessions; the limit is %d"
-                            .formatted(backend.nodeName(), others, config.sessionsMax()));
+        String full = server.admit(principal);
+        if (full != null) {
+            return refuse(LiteException.Code.LIMIT_EXCEEDED, full);
         }
-        admitted = true;
+        admitted = principal;
         try {
             tier = backend.open(principal, hello.application());
         } catch (LiteException no) {
@@ -217,8 +228,9 @@ final class NodeSession implements Runnable {
     private void welcome(TierSession opened, String principal, int version) {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
+        RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
         SessionLocks locks = new SessionLocks(opened.sync());
-        RpcCommands rpc = new RpcCommands(name(), opened, locks, server.lockWaits());
+        RpcCommands rpc = new RpcCommands(name(), opened, locks, server.lockWaits(), lines);
         SessionWorker newWorker = new SessionWorker(
                 name(),
                 "lite-session-%d-data".formatted(id),
@@ -229,6 +241,7 @@ final class NodeSession implements Runnable {
                 rpc,
                 locks,
                 config.spins(),
+                lines,
                 this::end);
         worker = newWorker;
         opened.sync()
@@ -238,7 +251,7 @@ final class NodeSession implements Runnable {
         ChannelRequests newChannels = new ChannelRequests(name(), node, principal, rpc, channel, this::drop);
         channels = newChannels;
         requests = new ControlRequestHandler(
-                name(), opened, handles, rpc, newChannels, locks, config, channel, this::end, this::drop);
+                name(), opened, handles, rpc, newChannels, locks, config, channel, lines, this::end, this::drop);
         channel.send(
                 new Welcome(version, id, backend.nodeName(), principal, config.area(), config.requestsMax()),
                 memory.descriptor());
@@ -246,11 +259,17 @@ final class NodeSession implements Runnable {
         channel.setTimeout(0, SEND_TIMEOUT_NS);
         newWorker.start();
         serving = true;
-        LOG.info("{} opened: {}", name(), info);
+        logged = server.lineSuffix("opened", uid);
+        if (logged != null) {
+            LOG.info("{} opened: {}{}", name(), info, logged);
+        }
     }
 
     private boolean refuse(LiteException.Code code, @Nullable String reason) {
-        LOG.warn("{}: refused: {}", name(), reason);
+        String suffix = server.lineSuffix("refused", uid);
+        if (suffix != null) {
+            LOG.warn("{}: refused: {}{}", name(), reason, suffix);
+        }
         endReason.compareAndSet(null, "refused");
         try {
             channel.send(new Refused(SessionProtocol.VERSION, code.number(), String.valueOf(reason)));
@@ -292,8 +311,9 @@ final class NodeSession implements Runnable {
                 LOG.error("{}: releasing its resources failed", name(), broken);
             } finally {
                 channel.close();
+                server.heard(uid, this);
                 server.remove(this, admitted);
-                if (info != null) {
+                if (logged != null) {
                     LOG.info("{} ended: {}", name(), endReason.get());
                 }
             }

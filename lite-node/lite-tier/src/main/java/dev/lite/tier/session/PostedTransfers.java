@@ -26,6 +26,8 @@ final class PostedTransfers {
     private final Runnable noneLeft;
     /** Transfers from before their post until after the last access to their slot and window. */
     private final AtomicInteger running = new AtomicInteger();
+    /** A bit for each slot whose command is posted. */
+    private final AtomicLong posted = new AtomicLong();
     /** A bit for each slot whose command was deferred. */
     private final AtomicLong deferred = new AtomicLong();
 
@@ -64,12 +66,14 @@ final class PostedTransfers {
             return false;
         }
         boolean started = false;
+        long bit = 1L << slot;
         int others = running.getAndIncrement();
         if (others >= TRANSFERS_MAX && mayDefer) {
-            long unused = deferred.getAndUpdate(bits -> bits | 1L << slot);
+            long unused = deferred.getAndUpdate(bits -> bits | bit);
             left();
             return true;
         }
+        long unused = posted.getAndUpdate(bits -> bits | bit);
         try {
             started = others < TRANSFERS_MAX
                     && handle.tryTransfer(
@@ -81,6 +85,7 @@ final class PostedTransfers {
             return started;
         } finally {
             if (!started) {
+                unposted(slot);
                 left();
             }
         }
@@ -89,6 +94,8 @@ final class PostedTransfers {
     /** Executes a command that may have to wait for permits, on a virtual thread: it delays no other. At most one for each slot. */
     private void startLimited(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs) {
         running.incrementAndGet();
+        long bit = 1L << slot;
+        long unusedToo = posted.getAndUpdate(bits -> bits | bit);
         Thread unused = Thread.ofVirtual().name("lite-session-limited").start(() -> {
             RuntimeException failure = null;
             try {
@@ -102,6 +109,15 @@ final class PostedTransfers {
             }
             ended(slot, op, failure);
         });
+    }
+
+    /** Whether the slot's last command is posted or deferred. LITE's client submits no other one meanwhile. */
+    boolean isUnderWay(int slot) {
+        return ((posted.get() | deferred.get()) & 1L << slot) != 0;
+    }
+
+    private void unposted(int slot) {
+        long unused = posted.getAndUpdate(bits -> bits & ~(1L << slot));
     }
 
     /**
@@ -137,6 +153,7 @@ final class PostedTransfers {
     }
 
     private void ended(int slot, int op, @Nullable RuntimeException failure) {
+        unposted(slot); // before the completion, after which the client may use the slot again
         if (failure == null) {
             slots.complete(slot, 0, 0);
         } else {

@@ -14,6 +14,8 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -66,6 +68,7 @@ final class RpcCommands {
     private final TierSession tier;
     private final SessionLocks locks;
     private final Executor lockWaits;
+    private final RepeatedLines lines;
     private final OpenedFunctions opened;
     private final ReceivedCalls received;
     /** Commands from their start until their slot is completed. */
@@ -125,8 +128,11 @@ final class RpcCommands {
         }
     }
 
-    RpcCommands(String session, TierSession tier, SessionLocks locks, Executor lockWaits) {
+    /** @param lines limits the log lines about failed commands */
+    RpcCommands(
+            String session, TierSession tier, SessionLocks locks, Executor lockWaits, RepeatedLines lines) {
         this.session = session;
+        this.lines = lines;
         this.tier = tier;
         this.locks = locks;
         this.lockWaits = lockWaits;
@@ -186,6 +192,11 @@ final class RpcCommands {
         } catch (RejectedExecutionException tooMany) {
             later(() -> run(one));
         }
+    }
+
+    /** Whether the slot's last command is under way. */
+    boolean isUnderWay(int slot) {
+        return bySlot.get(slot) != null;
     }
 
     /** Whether commands are under way that the fabric may end. */
@@ -269,6 +280,7 @@ final class RpcCommands {
             one.failed(refused);
             return;
         } catch (Error broken) {
+            Unrecoverable.report(broken);
             one.failed(new IllegalStateException(broken));
             return;
         }
@@ -428,7 +440,10 @@ final class RpcCommands {
             }
             if (!(why instanceof IllegalStateException || why instanceof IllegalArgumentException)
                     || why.getCause() instanceof Error) {
-                LOG.error("{}: {} failed", session, Op.nameOf(command.op()), why);
+                String suffix = lines.suffix("failed");
+                if (suffix != null) {
+                    LOG.error("{}: {} failed{}", session, Op.nameOf(command.op()), suffix, why);
+                }
                 return new RpcFailedException(
                         RpcStatus.UNKNOWN, "%s failed in the node: %s".formatted(Op.nameOf(command.op()), why));
             }
@@ -584,6 +599,9 @@ final class RpcCommands {
                     ? put(command, slots, number, origin, MemorySegment.ofArray(its.message()), its.contextBytes())
                     : put(command, slots, number, origin, call.request(), 0);
             kept = true;
+            if (call instanceof ReceivedCall its) {
+                its.dropMessage();
+            }
             return length;
         } finally {
             if (!kept || ended) {

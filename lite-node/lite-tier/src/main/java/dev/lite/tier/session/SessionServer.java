@@ -8,10 +8,16 @@ import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.SessionChannel;
+import dev.lite.tier.FairShares;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -20,7 +26,6 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,12 +35,16 @@ import org.slf4j.LoggerFactory;
  *
  * <p><b>Threads.</b> One thread accepts connections and one {@linkplain SessionWatch watches} the data paths. Each session has a
  * platform thread for its control channel, one for its data path, one more for each slow command, and a bounded number of virtual
- * threads. A connection that is not admitted yet has one thread; at most {@value #GREETINGS_MAX} such connections exist.
+ * threads. A connection that is not admitted yet has one thread; at most {@value #GREETINGS_MAX} such connections exist. They are
+ * {@linkplain FairShares divided} among user ids, as the sessions are among principals. A user id's oldest one ends for a new one: LITE's
+ * client says hello at once.
  */
 public final class SessionServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SessionServer.class);
     private static final int BACKLOG = 64;
     private static final int GREETINGS_MAX = 32;
+    private static final int LINES_MAX = 50;
+    private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
     private static final long CLOSE_WAIT_NS = TimeUnit.SECONDS.toNanos(15);
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -55,7 +64,12 @@ public final class SessionServer implements AutoCloseable {
             new SynchronousQueue<>(),
             Thread.ofPlatform().daemon().name("lite-session-lock-", 0).factory());
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
-    private final AtomicInteger sessions = new AtomicInteger();
+    /** By principal. */
+    private final FairShares sessions;
+    /** The connections that have not said hello, by user id, oldest first. Guarded by itself. */
+    private final Map<Integer, Deque<NodeSession>> silent = new HashMap<>();
+    /** Lines that attaching processes cause. */
+    private final RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
     /** The operations of the sessions that have ended; also the lock of their removal. */
     private final Map<Kind, Count> ended = new EnumMap<>(Kind.class);
     /** Used by the acceptor's thread only. */
@@ -73,6 +87,7 @@ public final class SessionServer implements AutoCloseable {
     public SessionServer(SessionServerConfig config, SessionBackend backend) {
         this.config = config;
         this.backend = backend;
+        this.sessions = new FairShares(config.sessionsMax());
     }
 
     /**
@@ -153,12 +168,16 @@ public final class SessionServer implements AutoCloseable {
     }
 
     private void begin(UnixSocket socket) {
-        if (connections.size() >= config.sessionsMax() + GREETINGS_MAX) {
-            LOG.warn(
-                    "{} connections on {}, the limit is {}: closing another one",
-                    connections.size(),
-                    config.socket(),
-                    config.sessionsMax() + GREETINGS_MAX);
+        int uid;
+        try {
+            uid = socket.peerCredentials().uid();
+        } catch (OsException gone) {
+            socket.close();
+            return;
+        }
+        if (connections.size() >= config.sessionsMax() + 2 * GREETINGS_MAX) {
+            // Sessions that end slowly, and connections that are being admitted.
+            log(uid, "closing a connection", "%d connections are open".formatted(connections.size()));
             socket.close();
             return;
         }
@@ -169,22 +188,77 @@ public final class SessionServer implements AutoCloseable {
                 .name("lite-session-%d-control".formatted(id))
                 .unstarted(session);
         connections.put(session, thread);
+        addSilent(uid, session);
         thread.start();
         if (closed) {
             session.end("the node is stopping");
         }
     }
 
-    /** Counts a new session. Returns -1, or the number of sessions when the limit is reached. */
-    int admit() {
-        int before = sessions.getAndUpdate(now -> now < config.sessionsMax() ? now + 1 : now);
-        return before < config.sessionsMax() ? -1 : before;
+    private void addSilent(int uid, NodeSession session) {
+        NodeSession oldest = null;
+        synchronized (silent) {
+            Deque<NodeSession> ofUid = silent.computeIfAbsent(uid, any -> new ArrayDeque<>());
+            int all = silent.values().stream().mapToInt(Deque::size).sum();
+            if (!FairShares.allows(ofUid.size(), all, GREETINGS_MAX)) {
+                Deque<NodeSession> from = ofUid;
+                for (Deque<NodeSession> other : silent.values()) {
+                    from = other.size() > from.size() ? other : from;
+                }
+                oldest = from.poll();
+            }
+            ofUid.add(session);
+        }
+        if (oldest != null) {
+            log(uid, "closing the oldest connection that has said no hello", "%d may wait".formatted(GREETINGS_MAX));
+            oldest.drop("too many connections say no hello");
+        }
     }
 
-    /** A connection has ended and released everything. */
-    void remove(NodeSession session, boolean admitted) {
-        if (admitted) {
-            sessions.decrementAndGet();
+    /** A connection has said hello, or has ended. */
+    void heard(int uid, NodeSession session) {
+        synchronized (silent) {
+            Deque<NodeSession> ofUid = silent.get(uid);
+            if (ofUid != null && ofUid.remove(session) && ofUid.isEmpty()) {
+                silent.remove(uid);
+            }
+        }
+    }
+
+    private void log(int uid, String what, String detail) {
+        String suffix = lines.suffix(what + uid);
+        if (suffix != null) {
+            LOG.warn("{} of user id {} on {}: {}{}", what, uid, config.socket(), detail, suffix);
+        }
+    }
+
+    /** What to append to a log line that a process of this user caused; null: do not write it. */
+    @Nullable
+    String lineSuffix(String kind, int uid) {
+        return lines.suffix(kind + uid);
+    }
+
+    /** Counts a new session. Returns null, or why there is no place for it. */
+    @Nullable
+    String admit(String principal) {
+        if (sessions.take(principal)) {
+            return null;
+        }
+        int all = sessions.taken();
+        return all >= config.sessionsMax()
+                ? "node %s has %d sessions; the limit is %d".formatted(backend.nodeName(), all, config.sessionsMax())
+                : "\"%s\" has %d of the %d sessions of node %s; the limit is %d, and one principal may have as many as it leaves"
+                        .formatted(principal, sessions.of(principal), all, backend.nodeName(), config.sessionsMax());
+    }
+
+    /**
+     * A connection has ended and released everything.
+     *
+     * @param admitted its principal if it was admitted, or null
+     */
+    void remove(NodeSession session, @Nullable String admitted) {
+        if (admitted != null) {
+            sessions.giveBack(admitted);
         }
         synchronized (ended) {
             SessionInfo last = session.info();

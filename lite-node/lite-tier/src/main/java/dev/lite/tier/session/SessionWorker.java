@@ -6,7 +6,9 @@ import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrFreedException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
@@ -17,6 +19,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +38,9 @@ import org.slf4j.LoggerFactory;
  * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local
  * variable, and checked there; a window only ever holds data. A command that LITE's client never sends ends the
  * session. A refused command (bounds, permission, stale handle) completes with its error.
+ *
+ * <p>A slot has one command at a time. Submitting a slot whose command is under way ends the session: otherwise an
+ * application could start operations and threads without bound.
  *
  * <p>Allocates nothing per command, except when it fails, or is one of {@link RpcCommands} or of {@link PostedTransfers}.
  */
@@ -79,6 +85,9 @@ final class SessionWorker {
     private final PostedTransfers transfers;
     private final CommandCounts counts = new CommandCounts();
 
+    /** Threads that were replaced and still execute their last command; seldom any. Replaced with every change, under this. */
+    private volatile Server[] replaced = {};
+
     /** The serving threads; may include ended ones. */
     @GuardedBy("this")
     private final List<Thread> threads = new ArrayList<>();
@@ -111,6 +120,7 @@ final class SessionWorker {
      *
      * @param session the session's name in messages
      * @param threadName the name of its data threads
+     * @param lines limits the log lines about failed commands
      * @param violation receives the reason why the session must end, on a data thread
      */
     SessionWorker(
@@ -123,6 +133,7 @@ final class SessionWorker {
             RpcCommands rpc,
             SessionLocks locks,
             int spins,
+            RepeatedLines lines,
             Consumer<String> violation) {
         this.session = session;
         this.threadName = threadName;
@@ -136,7 +147,7 @@ final class SessionWorker {
         this.violation = violation;
         base = memory.address();
         doorbell = new Doorbell(base);
-        slots = new AreaSlots(session, base, area, watch);
+        slots = new AreaSlots(session, base, area, watch, lines);
         transfers = new PostedTransfers(slots, this::unmapIfEnded);
     }
 
@@ -160,6 +171,9 @@ final class SessionWorker {
         /** Odd while it executes a command. Written by its own thread, read by the watch. */
         private volatile long progress;
 
+        /** The slot whose command may block this thread, or -1. Written by its own thread, before the slot is completed. */
+        private volatile int blockingSlot = -1;
+
         /** True from blocking until the next command. Written by its own thread. */
         private volatile boolean idle;
 
@@ -173,10 +187,13 @@ final class SessionWorker {
         private @Nullable PollRole role;
 
         private static final VarHandle PROGRESS;
+        private static final VarHandle BLOCKING_SLOT;
 
         static {
             try {
-                PROGRESS = MethodHandles.lookup().findVarHandle(Server.class, "progress", long.class);
+                MethodHandles.Lookup lookup = MethodHandles.lookup();
+                PROGRESS = lookup.findVarHandle(Server.class, "progress", long.class);
+                BLOCKING_SLOT = lookup.findVarHandle(Server.class, "blockingSlot", int.class);
             } catch (ReflectiveOperationException e) {
                 throw new ExceptionInInitializerError(e);
             }
@@ -190,10 +207,12 @@ final class SessionWorker {
                 violation.accept(bad.getMessage());
                 stopping = true;
             } catch (RuntimeException | Error broken) {
+                Unrecoverable.report(broken);
                 LOG.error("{}: its thread failed", session, broken);
                 violation.accept("the node failed: " + broken);
                 stopping = true;
             } finally {
+                forgetReplaced(this);
                 end();
             }
         }
@@ -233,6 +252,11 @@ final class SessionWorker {
                 role = null;
                 held.release();
             }
+        }
+
+        /** Called before a command that may block, and with -1 before its slot is completed. */
+        void blockingSlot(int slot) {
+            BLOCKING_SLOT.setRelease(this, slot);
         }
 
         /** Called at the start and at the end of a command. */
@@ -294,9 +318,16 @@ final class SessionWorker {
     private synchronized void replace(Server stuck) {
         if (leader == stuck && !stopping && serving < area.slots()) {
             Server next = new Server();
+            Server[] more = Arrays.copyOf(replaced, replaced.length + 1);
+            more[more.length - 1] = stuck;
+            replaced = more; // before the next thread can fetch
             leader = next;
             begin(next);
         }
+    }
+
+    private synchronized void forgetReplaced(Server ended) {
+        replaced = Arrays.stream(replaced).filter(one -> one != ended).toArray(Server[]::new);
     }
 
     /** Whether the fetching thread has had a command since it last blocked. */
@@ -446,10 +477,13 @@ final class SessionWorker {
             throw new SessionViolation("slots 0x%x were submitted; there are %d slots".formatted(bits, area.slots()));
         }
         if ((bits & (bits - 1)) == 0) {
-            serveOne(server, Long.numberOfTrailingZeros(bits), true);
+            serveNew(server, Long.numberOfTrailingZeros(bits));
             return done + 1;
         }
-        long unused = (long) FETCHED.getAndBitwiseOr(this, bits);
+        long waiting = (long) FETCHED.getAndBitwiseOr(this, bits) & bits;
+        if (waiting != 0) {
+            throw submittedTwice(Long.numberOfTrailingZeros(waiting));
+        }
         done += serveFetched(server);
         if (leader != server) {
             doorbell.ring(); // replaced just before it stored the bits; its substitute may be blocked
@@ -463,11 +497,34 @@ final class SessionWorker {
         while ((bits = fetched) != 0 && !stopping && leader == server) {
             long bit = Long.lowestOneBit(bits);
             if (FETCHED.compareAndSet(this, bits, bits & ~bit)) {
-                serveOne(server, Long.numberOfTrailingZeros(bit), true);
+                serveNew(server, Long.numberOfTrailingZeros(bit));
                 done++;
             }
         }
         return done;
+    }
+
+    /** Executes a command that was just submitted. */
+    private void serveNew(Server server, int slot) {
+        if (transfers.isUnderWay(slot) || rpc.isUnderWay(slot) || isBlocking(slot)) {
+            throw submittedTwice(slot);
+        }
+        serveOne(server, slot, true);
+    }
+
+    private boolean isBlocking(int slot) {
+        for (Server other : replaced) {
+            if (other.blockingSlot == slot) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private SessionViolation submittedTwice(int slot) {
+        int op = RawMemory.getIntAcquire(base + SessionArea.slotOffset(slot) + SessionArea.OP);
+        return new SessionViolation(
+                "%s was submitted in slot %d, which still has a command under way".formatted(Op.nameOf(op), slot));
     }
 
     private void serveOne(Server server, int slot, boolean mayDefer) {
@@ -501,14 +558,13 @@ final class SessionWorker {
                 server.takeRole(); // before the post, so that the answer finds it taken
             }
             if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1, timeoutNs), slots)) {
-                throw new SessionViolation("%s was submitted in slot %d, which still has a command under way"
-                        .formatted(Op.nameOf(op), slot));
+                throw submittedTwice(slot);
             }
             return;
         }
         if (Op.isLock(op)) {
             server.releaseRole(); // it may block
-            serveLock(slot, op, lh, operand0);
+            serveLock(server, slot, op, lh, operand0);
             return;
         }
         TierHandle handle = handles.find(lh);
@@ -527,6 +583,7 @@ final class SessionWorker {
                 return;
             }
             server.releaseRole(); // the rest may block
+            server.blockingSlot(slot);
             switch (op) {
                 case Op.READ -> handle.read(offset, window, length, timeoutNs);
                 case Op.WRITE -> handle.write(offset, window, length, timeoutNs);
@@ -538,14 +595,17 @@ final class SessionWorker {
         } catch (SessionViolation bad) {
             throw bad;
         } catch (RuntimeException failure) {
+            server.blockingSlot(-1);
             slots.fail(slot, op, failure);
             return;
         }
+        server.blockingSlot(-1);
         slots.complete(slot, 0, result);
     }
 
-    private void serveLock(int slot, int op, long number, long operand) {
+    private void serveLock(Server server, int slot, int op, long number, long operand) {
         long result;
+        server.blockingSlot(slot);
         try {
             result = switch (op) {
                 case Op.TRY_LOCK -> locks.tryAcquire(number, operand);
@@ -553,9 +613,11 @@ final class SessionWorker {
                 default -> locks.isHeld(number, operand) ? 1 : 0;
             };
         } catch (RuntimeException failure) {
+            server.blockingSlot(-1);
             slots.fail(slot, op, failure);
             return;
         }
+        server.blockingSlot(-1);
         slots.complete(slot, 0, result);
     }
 

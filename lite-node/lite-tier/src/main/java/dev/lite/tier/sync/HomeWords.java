@@ -3,6 +3,7 @@ package dev.lite.tier.sync;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.sync.WordStore.Kind;
 import dev.lite.tier.sync.WordStore.Named;
 import java.time.Duration;
@@ -198,6 +199,7 @@ final class HomeWords {
             } catch (LiteException e) {
                 log.debug("cannot audit a lock or barrier any more: {}", e.getMessage()); // its word moves or is dead
             } catch (RuntimeException | Error e) { // one word's failure must not keep the audit from the others
+                Unrecoverable.report(e);
                 if (!closed) {
                     log.error("auditing a lock or barrier failed; continuing", e);
                 }

@@ -2,6 +2,7 @@ package dev.lite.tier.sync;
 
 import dev.lite.api.LiteException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.sync.WordStore.Named;
 import java.time.Duration;
 import java.util.HashSet;
@@ -69,6 +70,7 @@ final class LeftWords {
                     silent.add(word.ref().home());
                     log.debug("the home does not know that the word {} is unused: {}", word.ref(), e.getMessage());
                 } catch (RuntimeException | Error e) { // the next report must not wait for ever
+                    Unrecoverable.report(e);
                     log.error("reporting the unused word {} failed; continuing", word.ref(), e);
                 }
             }

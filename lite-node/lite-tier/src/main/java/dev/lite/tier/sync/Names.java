@@ -2,6 +2,7 @@ package dev.lite.tier.sync;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
+import dev.lite.tier.FairShares;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -33,6 +34,10 @@ final class Names<T> {
     @GuardedBy("this")
     private final Map<String, Entry<T>> byName = new HashMap<>();
 
+    /** By principal: the names that its sessions use. */
+    @GuardedBy("this")
+    private final Map<String, Integer> byPrincipal = new HashMap<>();
+
     private final Map<Long, Entry<T>> byId = new ConcurrentHashMap<>();
 
     /** Compared by identity. */
@@ -40,9 +45,10 @@ final class Names<T> {
         final String name;
         final T object;
         final long id;
-        int users; // guarded by the names
+        /** By principal: its sessions. Guarded by the names. */
+        final Map<String, Integer> users;
 
-        Entry(String name, T object, long id, int users) {
+        Entry(String name, T object, long id, Map<String, Integer> users) {
             this.name = name;
             this.object = object;
             this.id = id;
@@ -65,13 +71,29 @@ final class Names<T> {
     }
 
     /** The object with this name, for one more session; null if there is none. {@link #leave} must follow. */
-    synchronized @Nullable T use(String name) {
+    synchronized @Nullable T use(String name, String principal) {
         Entry<T> known = byName.get(name);
         if (known == null) {
             return null;
         }
-        known.users++;
+        addUser(known, principal);
         return known.object;
+    }
+
+    @GuardedBy("this")
+    private void addUser(Entry<T> entry, String principal) {
+        if (entry.users.merge(principal, 1, Integer::sum) == 1) {
+            int unused = byPrincipal.merge(principal, 1, Integer::sum);
+        }
+    }
+
+    @GuardedBy("this")
+    private void removeUser(Entry<T> entry, String principal) {
+        if (entry.users.containsKey(principal)
+                && entry.users.computeIfPresent(principal, (same, sessions) -> sessions == 1 ? null : sessions - 1)
+                        == null) {
+            byPrincipal.computeIfPresent(principal, (same, names) -> names == 1 ? null : names - 1);
+        }
     }
 
     /**
@@ -79,13 +101,13 @@ final class Names<T> {
      *
      * @return the object with this name: this one, or one that another thread added first
      */
-    synchronized T add(String name, long id, T made) {
+    synchronized T add(String name, long id, T made, String principal) {
         Entry<T> known = byName.get(name);
         if (known == null) {
-            known = new Entry<>(name, made, id, 0);
+            known = new Entry<>(name, made, id, new HashMap<>(2));
             put(known);
         }
-        known.users++;
+        addUser(known, principal);
         return known.object;
     }
 
@@ -123,13 +145,15 @@ final class Names<T> {
     /**
      * Checks that a name can be added. Two threads can pass at once and exceed the limit by one.
      *
+     * @param principal the principal of the session that adds it
      * @throws LimitExceededException if the sessions use too many names
      */
-    void requireRoom() {
+    void requireRoom(String principal) {
         List<T> ended = new ArrayList<>();
         int left;
+        int own;
         synchronized (this) {
-            if (byName.size() < namesMax) {
+            if (FairShares.allows(namesOf(principal), byName.size(), namesMax)) {
                 return;
             }
             for (Iterator<Entry<T>> all = byName.values().iterator(); all.hasNext(); ) {
@@ -140,26 +164,37 @@ final class Names<T> {
                 }
             }
             left = byName.size();
+            own = namesOf(principal);
         }
         ended.forEach(end);
         if (left >= namesMax) {
             throw new LimitExceededException(
                     "this node's applications use %d %s; the limit is %d".formatted(left, what, namesMax));
         }
+        if (!FairShares.allows(own, left, namesMax)) {
+            throw new LimitExceededException(
+                    "\"%s\" uses %d of the %d %s of this node's applications; the limit is %d, and one principal may have as many as it leaves"
+                            .formatted(principal, own, left, what, namesMax));
+        }
+    }
+
+    @GuardedBy("this")
+    private int namesOf(String principal) {
+        return byPrincipal.getOrDefault(principal, 0);
     }
 
     /**
      * A session no longer uses the name. If it was the last one, the name ends now; if a ticket or a party is still
      * left, it ends when the room is needed.
      */
-    void leave(String name) {
+    void leave(String name, String principal) {
         T ended;
         synchronized (this) {
             Entry<T> entry = byName.get(name);
             if (entry == null) {
                 return;
             }
-            entry.users--;
+            removeUser(entry, principal);
             if (!endsNow(entry)) {
                 return;
             }
@@ -172,7 +207,7 @@ final class Names<T> {
     /** Whether the entry's name ends; its object cannot be found by id then. */
     @GuardedBy("this")
     private boolean endsNow(Entry<T> entry) {
-        return entry.users == 0 && idle.test(entry.object) && byId.remove(entry.id, entry);
+        return entry.users.isEmpty() && idle.test(entry.object) && byId.remove(entry.id, entry);
     }
 
     /** The object of a word; null if no session here uses it. */

@@ -27,6 +27,7 @@ public final class SessionSync implements TierSync {
 
     private final SyncService service;
     private final String owner;
+    private final String principal;
     private final Duration timeout;
     private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
@@ -35,9 +36,10 @@ public final class SessionSync implements TierSync {
     private volatile boolean open = true;
     private volatile @Nullable Deadline end;
 
-    SessionSync(SyncService service, String owner, Duration timeout) {
+    SessionSync(SyncService service, String owner, String principal, Duration timeout) {
         this.service = service;
         this.owner = owner;
+        this.principal = principal;
         this.timeout = timeout;
     }
 
@@ -94,14 +96,14 @@ public final class SessionSync implements TierSync {
             return known;
         }
         requireRoom(locks.size());
-        SessionLock made = new SessionLock(service, this, service.lock(name, Deadline.in(deadline)));
+        SessionLock made = new SessionLock(service, this, service.lock(name, principal, Deadline.in(deadline)));
         SessionLock first = locks.putIfAbsent(name, made);
         if (first != null) {
-            service.leaveLock(name); // each session counts once
+            service.leaveLock(name, principal); // each session counts once
             return first;
         }
         if (!open && locks.remove(name, made)) {
-            service.leaveLock(name); // close() did not see it
+            service.leaveLock(name, principal); // close() did not see it
             throw ended();
         }
         return made;
@@ -123,11 +125,11 @@ public final class SessionSync implements TierSync {
 
     private NodeBarrier use(String name, Duration deadline) {
         requireRoom(barriers.size());
-        NodeBarrier barrier = service.barrier(name, Deadline.in(deadline));
+        NodeBarrier barrier = service.barrier(name, principal, Deadline.in(deadline));
         if (barriers.putIfAbsent(name, barrier) != null) {
-            service.leaveBarrier(name); // each session counts once
+            service.leaveBarrier(name, principal); // each session counts once
         } else if (!open && barriers.remove(name, barrier)) {
-            service.leaveBarrier(name); // close() did not see it
+            service.leaveBarrier(name, principal); // close() did not see it
             throw ended();
         }
         return barrier;
@@ -176,12 +178,12 @@ public final class SessionSync implements TierSync {
         locks.values().forEach(lock -> lock.lock().releaseAll(this));
         locks.forEach((name, lock) -> {
             if (locks.remove(name, lock)) {
-                service.leaveLock(name);
+                service.leaveLock(name, principal);
             }
         });
         barriers.forEach((name, barrier) -> {
             if (barriers.remove(name, barrier)) {
-                service.leaveBarrier(name);
+                service.leaveBarrier(name, principal);
             }
         });
     }

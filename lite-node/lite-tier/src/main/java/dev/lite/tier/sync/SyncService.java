@@ -4,6 +4,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.sync.WordStore.Kind;
 import java.security.SecureRandom;
@@ -26,7 +27,8 @@ import org.slf4j.LoggerFactory;
  * this node. One background thread ("lite-sync") audits the waits for which this node is the home, and starts the
  * removal of unused words; it blocks while there is nothing to do.
  *
- * <p>Limits: {@value #NAMES_MAX} locks and {@value #NAMES_MAX} barriers in use on this node; one queue per word that
+ * <p>Limits: {@value #NAMES_MAX} locks and {@value #NAMES_MAX} barriers in use on this node, {@linkplain FairShares divided} among
+ * principals; one queue per word that
  * was made on this node.
  */
 public final class SyncService implements AutoCloseable {
@@ -121,30 +123,31 @@ public final class SyncService implements AutoCloseable {
      * The locks and barriers of a new session.
      *
      * @param owner the owner's name in messages
+     * @param principal its principal
      * @param timeout timeout of an operation without its own deadline
      */
-    public SessionSync session(String owner, Duration timeout) {
-        return new SessionSync(this, owner, timeout);
+    public SessionSync session(String owner, String principal, Duration timeout) {
+        return new SessionSync(this, owner, principal, timeout);
     }
 
     /** The lock with this name, for one more session; {@link #leaveLock} must follow. */
-    NodeLock lock(String name, Deadline deadline) {
-        return use(locks, Kind.LOCK, name, this::makeLock, deadline);
+    NodeLock lock(String name, String principal, Deadline deadline) {
+        return use(locks, Kind.LOCK, name, principal, this::makeLock, deadline);
     }
 
     /** A session no longer uses the lock: it holds it no more, and none of its threads waits. */
-    void leaveLock(String name) {
-        locks.leave(name);
+    void leaveLock(String name, String principal) {
+        locks.leave(name, principal);
     }
 
     /** The barrier with this name, for one more session; {@link #leaveBarrier} must follow. */
-    NodeBarrier barrier(String name, Deadline deadline) {
-        return use(barriers, Kind.BARRIER, name, this::makeBarrier, deadline);
+    NodeBarrier barrier(String name, String principal, Deadline deadline) {
+        return use(barriers, Kind.BARRIER, name, principal, this::makeBarrier, deadline);
     }
 
     /** A session no longer uses the barrier: none of its threads waits. */
-    void leaveBarrier(String name) {
-        barriers.leave(name);
+    void leaveBarrier(String name, String principal) {
+        barriers.leave(name, principal);
     }
 
     /**
@@ -169,14 +172,19 @@ public final class SyncService implements AutoCloseable {
     }
 
     private <T extends WordUser> T use(
-            Names<T> names, Kind kind, String name, BiFunction<String, SyncWord, T> make, Deadline deadline) {
-        T known = names.use(name);
+            Names<T> names,
+            Kind kind,
+            String name,
+            String principal,
+            BiFunction<String, SyncWord, T> make,
+            Deadline deadline) {
+        T known = names.use(name, principal);
         if (known != null) {
             return known;
         }
-        names.requireRoom();
+        names.requireRoom(principal);
         T made = make.apply(name, opening.open(kind, name, deadline));
-        T first = names.add(name, id(made), made);
+        T first = names.add(name, id(made), made, principal);
         begin(made, first);
         return first;
     }

@@ -3,6 +3,7 @@ package dev.lite.tier.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.lite.os.RawMemory;
 import dev.lite.tier.testing.ChildJvm;
@@ -73,6 +74,62 @@ class NodeArenaTest {
             assertThat(arena.openCount()).isEqualTo(2);
             assertThat(RawMemory.getLong(arena.address() + arena.size() - 8)).isEqualTo(4711);
         }
+    }
+
+    @Test
+    void aDirectoryThatOthersMayWriteToIsRefused() throws IOException {
+        Path cluster = Files.createDirectory(root.resolve(config().cluster()));
+        Files.setPosixFilePermissions(cluster, PosixFilePermissions.fromString("rwxrwxrwx"));
+        refusedAsForeign("its mode is 0777");
+    }
+
+    @Test
+    void aLinkInPlaceOfADirectoryOrOfTheArenaIsRefused() throws IOException {
+        Path elsewhere = Files.createDirectory(root.resolve("elsewhere"));
+        Path cluster = root.resolve(config().cluster());
+        Files.createSymbolicLink(cluster, elsewhere);
+        refusedAsForeign("it is no directory, or a link");
+        Files.delete(cluster);
+
+        NodeArena.open(config()).close();
+        Path file = TestArena.file(root);
+        Path moved = Files.move(file, root.resolve("moved"));
+        Files.createSymbolicLink(file, moved);
+        refusedAsForeign("it is no file, or a link");
+        Files.delete(file);
+        Files.createLink(file, moved);
+        refusedAsForeign("it has 2 names");
+    }
+
+    @Test
+    void anArenaThatOthersMayReadIsRefused() throws IOException {
+        NodeArena.open(config()).close();
+        Files.setPosixFilePermissions(TestArena.file(root), PosixFilePermissions.fromString("rw-r-----"));
+        refusedAsForeign("its mode is 0640");
+    }
+
+    @Test
+    void whatAnotherUserMadeBeforeIsRefused() throws IOException {
+        Path self = Path.of("/proc/self");
+        assumeTrue(Files.getAttribute(self, "unix:uid").equals(0), "only the superuser can give a directory away");
+        Path cluster = Files.createDirectory(root.resolve(config().cluster()));
+        Files.setAttribute(cluster, "unix:uid", 4711);
+        refusedAsForeign("it belongs to user 4711");
+        Files.setAttribute(cluster, "unix:uid", 0);
+        Files.setAttribute(root, "unix:uid", 4711);
+        refusedAsForeign("it belongs to user 4711");
+        Files.setAttribute(root, "unix:uid", 0);
+
+        NodeArena.open(config()).close();
+        Files.setAttribute(TestArena.file(root), "unix:uid", 4711);
+        refusedAsForeign("it belongs to user 4711");
+    }
+
+    private void refusedAsForeign(String why) {
+        assertThatExceptionOfType(ArenaException.class)
+                .isThrownBy(() -> NodeArena.open(config()).close())
+                .withMessageContaining("must belong to this node's user alone")
+                .withMessageContaining(why);
     }
 
     @Test

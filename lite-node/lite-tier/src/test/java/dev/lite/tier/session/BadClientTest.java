@@ -112,6 +112,37 @@ class BadClientTest {
     }
 
     @Test
+    void aSlotWhoseCommandBlocksAThreadIsNotTakenAgain() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            backend.resume();
+            long lh = malloc(bad, FakeBackend.SLOW);
+            backend.slowAgain();
+            bad.command(2, Op.READ, lh, 0, 8);
+            bad.submit(1 << 2);
+            Waits.until("the read blocks its thread", () -> backend.waited.get() == 1);
+            bad.submit(1 << 2);
+            assertThat(bad.awaitGoodbye()).contains("slot 2").contains("under way");
+            assertThat(backend.waited).hasValue(1);
+        } finally {
+            backend.resume();
+        }
+    }
+
+    @Test
+    void aSlotWhoseCommandWaitsForAFabricIsNotTakenAgain() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            bad.command(5, Op.WRITE, malloc(bad, FakeBackend.POSTED), 0, 8);
+            bad.submit(1 << 5);
+            Waits.until("the write is posted", () -> backend.posted.size() == 1);
+            bad.submit(1 << 5);
+            assertThat(bad.awaitGoodbye()).contains("slot 5").contains("under way");
+            assertThat(backend.posted).hasSize(1);
+        } finally {
+            backend.posted.remove().run();
+        }
+    }
+
+    @Test
     void offsetsAreCheckedByTheNodeAndNotOnlyByTheClient() throws ProtocolException {
         try (RawClient bad = new RawClient(socket).attach()) {
             long lh = malloc(bad);
@@ -317,7 +348,15 @@ class BadClientTest {
     }
 
     private static long malloc(RawClient client) throws ProtocolException {
-        client.channel.send(new Malloc(1, Duration.ofSeconds(1).toNanos(), LmrSpec.of(4096)));
+        return malloc(client, LmrSpec.of(4096));
+    }
+
+    private static long malloc(RawClient client, String name) throws ProtocolException {
+        return malloc(client, LmrSpec.of(4096).withName(name));
+    }
+
+    private static long malloc(RawClient client, LmrSpec spec) throws ProtocolException {
+        client.channel.send(new Malloc(1, Duration.ofSeconds(1).toNanos(), spec));
         if (client.channel.receive() instanceof Mapped mapped) {
             return mapped.lh();
         }

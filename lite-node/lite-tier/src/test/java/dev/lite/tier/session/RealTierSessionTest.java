@@ -33,6 +33,7 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.WordChecks;
 import dev.lite.tier.testing.WordChecks.Publication;
 import java.io.IOException;
@@ -101,6 +102,7 @@ class RealTierSessionTest {
         LiteNode node = LiteNode.start(
                 LiteNodeConfig.builder("session-test", name, 64L << 20, directory.resolve(name))
                         .arena(arenas, false)
+                        .fabricOptions("tcp", TestCluster.TCP)
                         .build(),
                 view,
                 List.of(fabric));

@@ -10,6 +10,7 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
@@ -132,7 +133,12 @@ class WaitingCommandsTest {
         here = cluster.node(0);
         other = cluster.attach(1);
         session = here.open("app", "test");
-        commands = new RpcCommands("test", session, new SessionLocks(session.sync()), Runnable::run);
+        commands = new RpcCommands(
+                "test",
+                session,
+                new SessionLocks(session.sync()),
+                Runnable::run,
+                new RepeatedLines(10, Duration.ofSeconds(10)));
     }
 
     @AfterEach

@@ -1,8 +1,10 @@
 package dev.lite.tier.sync;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -37,8 +39,11 @@ class ManyWordsTest {
             LiteNode node = cluster.node(0);
             int extentsBefore = node.usage().extents();
             List<HeldLock> held = new ArrayList<>();
-            for (int first = 0; first < SyncService.NAMES_MAX; first += SessionSync.NAMES_MAX) {
-                Lite lite = node.attach("app");
+            // One principal may have half of them, the next one half of the rest.
+            List<String> principals = List.of("one", "one", "two");
+            for (int session = 0; session < principals.size(); session++) {
+                Lite lite = node.attach(principals.get(session));
+                int first = session * SessionSync.NAMES_MAX;
                 for (int index = first; index < first + SessionSync.NAMES_MAX; index++) {
                     held.add(lite.sync().lock("order/" + index).acquire(LONG));
                     LtBarrier barrier = lite.sync().barrier("order/" + index, 1);
@@ -48,7 +53,12 @@ class ManyWordsTest {
                 }
             }
 
-            assertThat(held).hasSize(SyncService.NAMES_MAX);
+            assertThat(held).hasSize(SyncService.NAMES_MAX / 4 * 3);
+            try (Lite more = node.attach("one")) {
+                assertThatExceptionOfType(LimitExceededException.class)
+                        .isThrownBy(() -> more.sync().lock("order/one-more"))
+                        .withMessageContaining("\"one\" uses 32768");
+            }
             assertThat(node.usage().extents() - extentsBefore).isLessThan(200);
             List<LmrHandle> lmrs = new ArrayList<>();
             LtMemory memory = node.attach("app").memory();

@@ -19,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 public final class TestCluster implements AutoCloseable {
     public static final long ARENA_BYTES = 24 << 20;
 
+    /** The options of the TCP fabric, which needs a secret. */
+    public static final Map<String, String> TCP = Map.of("secret", "the secret of the test nodes");
+
     private final Path root;
     private final FabricProvider provider;
     private final Duration deadline;
@@ -51,6 +54,7 @@ public final class TestCluster implements AutoCloseable {
                 .arena(arenas(), true)
                 .limits(new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, 0, 8))
                 .deadline(deadline)
+                .fabricOptions("tcp", TCP)
                 .pollSpins(100)
                 .build();
     }

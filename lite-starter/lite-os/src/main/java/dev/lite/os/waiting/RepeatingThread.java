@@ -43,6 +43,7 @@ public final class RepeatingThread {
                 Thread.currentThread().interrupt();
                 goesOn = false;
             } catch (Throwable e) {
+                Unrecoverable.report(e);
                 report(name, e, log);
                 Polling.sleepNs(TimeUnit.MILLISECONDS.toNanos(PAUSE_MS));
             }

@@ -1,0 +1,107 @@
+package dev.lite.cluster.process;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Checks before a process trusts its ZooKeeper, and the files with its secrets. */
+public final class Trust {
+    private static final Logger log = LoggerFactory.getLogger(Trust.class);
+    private static final Set<String> SECRETS = Set.of("secret", "password", "token", "node-token");
+    private static final Set<PosixFilePermission> WRITE =
+            EnumSet.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE);
+
+    private Trust() {}
+
+    /**
+     * Whoever may write to the directory decides who is a node and who may do what. Without a user of its own, a process starts only
+     * with a ZooKeeper on this host, unless the configuration says that it is meant.
+     *
+     * @param connectString of ZooKeeper
+     * @param hasUser whether the process is a user of ZooKeeper
+     * @param open whether the configuration says that everybody may change the directory
+     * @throws StartException if the process must not start
+     */
+    public static void requireUser(String connectString, boolean hasUser, boolean open) {
+        if (hasUser) {
+            return;
+        }
+        if (!open && !isLoopback(connectString)) {
+            throw new StartException(
+                    "lite.cluster.zookeeper is \"%s\", and this process is no user of ZooKeeper (lite.cluster.auth): everybody who reaches ZooKeeper could add nodes and change permissions"
+                            .formatted(connectString),
+                    "Set lite.cluster.auth.password-file, the same password for all processes of the cluster; or lite.cluster.auth.open to true if nobody else reaches ZooKeeper.",
+                    null);
+        }
+        log.warn(
+                "everybody who reaches ZooKeeper at {} may add nodes and change permissions: lite.cluster.auth.password-file is not set",
+                connectString);
+    }
+
+    private static boolean isLoopback(String connectString) {
+        int path = connectString.indexOf('/');
+        String servers = path < 0 ? connectString : connectString.substring(0, path);
+        for (String server : servers.split(",", -1)) {
+            int colon = server.lastIndexOf(':');
+            String host = (colon < 0 || server.endsWith("]") ? server : server.substring(0, colon))
+                    .strip()
+                    .replaceAll("[\\[\\]]", "");
+            if (!host.equalsIgnoreCase("localhost") && !isLoopbackLiteral(host)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isLoopbackLiteral(String host) {
+        try {
+            return InetAddress.ofLiteral(host).isLoopbackAddress();
+        } catch (IllegalArgumentException name) {
+            return false; // a name may mean another host tomorrow
+        }
+    }
+
+    /**
+     * Warns of secrets among the options of a command line, which every user of the host can read.
+     *
+     * @param names the names of the given properties
+     */
+    public static void checkCommandLine(Collection<String> names) {
+        for (String name : names) {
+            if (name.startsWith("lite.") && SECRETS.contains(name.substring(name.lastIndexOf('.') + 1))) {
+                log.warn("{} is on the command line, which every user of this host can read: use a file", name);
+            }
+        }
+    }
+
+    /**
+     * Checks the mode of a file with a secret. Warns if every user may read it, because in a container that may be meant.
+     *
+     * @param property the property with its path, for messages
+     * @throws StartException if other users may write to it
+     */
+    public static void checkSecretFile(String property, Path file) {
+        Set<PosixFilePermission> mode;
+        try {
+            mode = Files.getPosixFilePermissions(file);
+        } catch (IOException | UnsupportedOperationException unreadable) {
+            return; // its reader reports it
+        }
+        if (mode.stream().anyMatch(WRITE::contains)) {
+            throw new StartException(
+                    "other users may write to %s (%s), so they could choose the secret".formatted(file, property),
+                    "chmod 600 " + file,
+                    null);
+        }
+        if (mode.contains(PosixFilePermission.OTHERS_READ)) {
+            log.warn("every user of this host may read the secret in {} ({}): chmod 600 {}", file, property, file);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+package dev.lite.cluster.process;
+
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class TrustTest {
+    @TempDir
+    Path directory;
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "10.0.0.1:2181",
+                "zk-1:2181",
+                "127.0.0.1:2181,zk-2:2181",
+                "localhost.example:2181",
+                "[2001:db8::1]:2181"
+            })
+    void aZooKeeperOfAnotherHostNeedsAUser(String connectString) {
+        assertThatExceptionOfType(StartException.class)
+                .isThrownBy(() -> Trust.requireUser(connectString, false, false))
+                .withMessageContaining(connectString)
+                .withMessageContaining("lite.cluster.auth");
+        Trust.requireUser(connectString, true, false);
+        Trust.requireUser(connectString, false, true);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"127.0.0.1:2181", "localhost:2181", "127.0.0.1:1,127.0.0.2:2/lite", "[::1]:2181", "localhost"})
+    void aZooKeeperOfThisHostNeedsNone(String connectString) {
+        Trust.requireUser(connectString, false, false);
+    }
+
+    @Test
+    void aSecretThatOthersMayWriteIsRefused() throws IOException {
+        Path file = Files.writeString(directory.resolve("secret"), "a secret");
+        for (String mode : new String[] {"rw--w----", "rw-----w-"}) {
+            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(mode));
+            assertThatExceptionOfType(StartException.class)
+                    .isThrownBy(() -> Trust.checkSecretFile("lite.node.tcp.secret-file", file))
+                    .withMessageContaining(file.toString())
+                    .withMessageContaining("lite.node.tcp.secret-file");
+        }
+        for (String mode : new String[] {"rw-------", "rw-r--r--", "r--------"}) {
+            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(mode));
+            Trust.checkSecretFile("lite.node.tcp.secret-file", file);
+        }
+        Trust.checkSecretFile("lite.node.tcp.secret-file", directory.resolve("missing"));
+    }
+}

@@ -1,0 +1,38 @@
+package dev.lite.local;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.Set;
+
+/** The file with the secret by which the nodes of a cluster know each other. */
+final class SecretFile {
+    private static final int BYTES = 32;
+
+    private SecretFile() {}
+
+    /** Writes a new secret into a new file, which only this user may read. */
+    static void create(Path file) {
+        byte[] random = new byte[BYTES];
+        new SecureRandom().nextBytes(random);
+        String text = HexFormat.of().formatHex(random) + "\n";
+        try (FileChannel channel = FileChannel.open(
+                file,
+                Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")))) {
+            ByteBuffer bytes = ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII));
+            while (bytes.hasRemaining()) {
+                int unused = channel.write(bytes);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write the file " + file, e);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+package dev.lite.manager.web;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.manager.RunningManager;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpRequest;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+import org.springframework.web.ErrorResponseException;
+
+/** Clients that take the manager's places. */
+@Isolated("it starts managers in its process")
+class HostileClientsTest {
+    private static final String TOKEN = "0123456789abcdef";
+
+    @TempDir
+    Path work;
+
+    private static List<Socket> halfRequests(int port, int count) throws IOException {
+        List<Socket> sockets = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
+            sockets.add(socket);
+            socket.getOutputStream()
+                    .write("GET /api/nodes HTTP/1.1\r\nHost: localhost\r\n".getBytes(StandardCharsets.US_ASCII));
+        }
+        return sockets;
+    }
+
+    @Test
+    void halfRequestsStopNeitherOthersNorTheProbes() throws IOException, InterruptedException {
+        try (RunningManager manager = new RunningManager(work)) {
+            List<Socket> half = halfRequests(manager.port(), 400);
+            try {
+                for (int i = 0; i < 20; i++) {
+                    assertThat(manager.get("/api/nodes").statusCode()).isEqualTo(200);
+                    assertThat(manager.get("/actuator/health/liveness").statusCode())
+                            .isEqualTo(200);
+                }
+            } finally {
+                for (Socket socket : half) {
+                    socket.close();
+                }
+            }
+        }
+    }
+
+    @Test
+    void aPortOfTheirOwnServesTheProbesAndRequiresTheTokenForTheRest() throws IOException, InterruptedException {
+        Path file = Files.writeString(work.resolve("token"), TOKEN);
+        try (RunningManager manager = new RunningManager(
+                work,
+                "--lite.manager.token-file=" + file,
+                "--management.server.port=0",
+                "--management.server.address=0.0.0.0")) {
+            int port = manager.property("local.management.port", Integer.class);
+            assertThat(port).isNotEqualTo(manager.port());
+            assertThat(status(manager, port, "/actuator/health/liveness", "")).isEqualTo(200);
+            assertThat(status(manager, port, "/actuator/health", "")).isEqualTo(401);
+            assertThat(status(manager, port, "/actuator/metrics", "")).isEqualTo(401);
+            assertThat(status(manager, port, "/actuator/metrics", "Bearer " + TOKEN))
+                    .isEqualTo(200);
+            assertThat(status(manager, manager.port(), "/api/nodes", "")).isEqualTo(401);
+        }
+    }
+
+    private static int status(RunningManager manager, int port, String path, String authorization)
+            throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:%d%s".formatted(port, path)));
+        if (!authorization.isEmpty()) {
+            request.header("Authorization", authorization);
+        }
+        return manager.send(request).statusCode();
+    }
+
+    @Test
+    void oneClientDoesNotTakeAllEventStreams() {
+        var second = Waits.seconds(1);
+        EventLog log = new EventLog("abc", new WebProperties.Events(16, 1, 1, second, second));
+        for (int i = 0; i < 8; i++) {
+            assertThat(log.subscribe(null, "greedy").isDone()).isFalse();
+        }
+        assertThatThrownBy(() -> log.subscribe(null, "greedy"))
+                .isInstanceOf(ErrorResponseException.class)
+                .hasMessageContaining("503");
+        assertThat(log.subscribe(null, "other").isDone()).isFalse();
+    }
+}

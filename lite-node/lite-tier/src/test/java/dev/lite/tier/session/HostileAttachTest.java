@@ -1,0 +1,76 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.testing.Waits;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Processes that keep others from attaching. */
+class HostileAttachTest {
+    @TempDir
+    Path directory;
+
+    private final FakeBackend backend = new FakeBackend();
+    private final List<AutoCloseable> opened = new ArrayList<>();
+
+    private Path serve(SessionServerConfig config) {
+        SessionServer server = new SessionServer(config, backend);
+        server.start();
+        opened.add(server);
+        return server.socket();
+    }
+
+    private SessionServerConfig config() {
+        return SessionServerConfig.of(directory.resolve("node.sock"));
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        for (AutoCloseable one : opened.reversed()) {
+            one.close();
+        }
+        backend.close();
+    }
+
+    @Test
+    void connectionsThatSayNoHelloDoNotKeepOthersOut() {
+        Path socket = serve(config().withHelloTimeout(Duration.ofHours(1)));
+        for (int i = 0; i < 400; i++) {
+            opened.add(new RawClient(socket));
+        }
+        for (int i = 0; i < 20; i++) {
+            Lite.attach(AttachOptions.to(socket, "neighbour").withDeadline(Waits.seconds(10)))
+                    .close();
+        }
+    }
+
+    @Test
+    void onePrincipalTakesHalfOfTheSessionsAtMost() {
+        Path socket = serve(config().withLimits(16, 100, 16)
+                .withPolicy(PrincipalPolicy.of(List.of(
+                        new PrincipalPolicy.Rule("greedy", OptionalInt.empty(), "the token of the greedy one"),
+                        new PrincipalPolicy.Rule("other", OptionalInt.empty(), "the token of the other one")))));
+        AttachOptions greedy = AttachOptions.to(socket, "greedy").withToken("the token of the greedy one");
+        for (int i = 0; i < 8; i++) {
+            opened.add(Lite.attach(greedy));
+        }
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> Lite.attach(greedy).close())
+                .withMessageContaining("\"greedy\" has 8 of the 8 sessions")
+                .withMessageContaining("the limit is 16");
+        Lite other = Lite.attach(AttachOptions.to(socket, "other").withToken("the token of the other one"));
+        opened.add(other);
+        assertThat(other.isOpen()).isTrue();
+    }
+}
