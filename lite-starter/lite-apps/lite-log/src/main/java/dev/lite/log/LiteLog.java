@@ -291,7 +291,7 @@ public final class LiteLog implements AutoCloseable {
         synchronized (cleaning) {
             LogCleaner started = cleaner;
             if (started == null) {
-                started = new LogCleaner(metadata, lite.memory(), locks, spec, consumers);
+                started = new LogCleaner(metadata, lite, locks, spec, consumers);
                 started.start();
                 cleaner = started;
             }

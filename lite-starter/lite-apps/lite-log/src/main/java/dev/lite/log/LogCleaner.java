@@ -1,6 +1,7 @@
 package dev.lite.log;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
@@ -13,6 +14,7 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 
 /**
  * Frees the oldest segments of a log, on a thread of its own. Of all cleaners of a log, the one that holds the lock {@code
@@ -33,11 +35,13 @@ public final class LogCleaner implements AutoCloseable {
     private final CountDownLatch end = new CountDownLatch(1);
     private final Thread thread;
     private final AtomicLong removed = new AtomicLong();
+    private final BooleanSupplier isSessionOver;
     private volatile boolean elected;
 
-    LogCleaner(Metadata metadata, LtMemory memory, LogLocks locks, LogSpec spec, Consumers consumers) {
+    LogCleaner(Metadata metadata, Lite lite, LogLocks locks, LogSpec spec, Consumers consumers) {
+        isSessionOver = () -> lite.ended().toCompletableFuture().isDone();
         this.metadata = metadata;
-        this.memory = memory;
+        this.memory = lite.memory();
         this.locks = locks;
         this.spec = spec;
         this.consumers = consumers;
@@ -71,6 +75,9 @@ public final class LogCleaner implements AutoCloseable {
             } catch (LmrFreedException | LogStateException e) {
                 return; // the log was closed or deleted
             } catch (LiteException e) {
+                if (end.getCount() == 0 || isSessionOver.getAsBoolean()) {
+                    return;
+                }
                 System.getLogger(LogCleaner.class.getName())
                         .log(Logger.Level.WARNING, "The cleaner of log {0} pauses: {1}", metadata.log, e.getMessage());
                 if (ended(PAUSE_AFTER_ERROR)) {
