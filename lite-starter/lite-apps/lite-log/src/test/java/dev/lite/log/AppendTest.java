@@ -14,6 +14,7 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -144,7 +145,7 @@ class AppendTest {
 
     @Test
     void aReaderFollowsTheEndWhileWritersOnSeveralNodesAppend() {
-        LogChecker checker = new LogChecker();
+        CommitChecker checker = new CommitChecker();
         LiteLog log = fixture.create("follow", small().withSegmentBytes(32 << 10));
         List<Thread> writers = new ArrayList<>();
         for (int writer = 0; writer < 4; writer++) {
@@ -152,16 +153,16 @@ class AppendTest {
             LiteLog own = fixture.logs(writer % 3).open("follow");
             writers.add(Thread.ofPlatform().start(() -> {
                 for (int sequence = 0; sequence < 3000; sequence++) {
-                    checker.acknowledged(number, sequence, own.append(LogChecker.transaction(number, sequence)));
+                    checker.acknowledge(number, sequence, own.append(CommitChecker.transaction(number, sequence)));
                 }
             }));
         }
         List<Thread> readers = new ArrayList<>();
         for (int reader = 0; reader < 2; reader++) {
             LogReader own = fixture.logs(reader).open("follow").reader(log.firstPosition());
-            LogChecker.Copy copy = checker.copy();
+            CommitChecker.Copy copy = checker.copy();
             readers.add(Thread.ofPlatform().start(() -> {
-                while (copy.count() < 4 * 3000 && own.await(copy, 100, Waits.seconds(20)) > 0) {}
+                while (copy.count() < 4 * 3000 && own.await(copy::add, 100, Waits.seconds(20)) > 0) {}
             }));
         }
         writers.forEach(Waits::join);
