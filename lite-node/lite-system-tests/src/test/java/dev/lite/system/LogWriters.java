@@ -50,7 +50,7 @@ final class LogWriters implements AutoCloseable {
                     } else if (words[0].equals("R")) {
                         refused.incrementAndGet();
                         checker.refuse(number, Integer.parseInt(words[1]));
-                    } else {
+                    } else if (words[0].equals("U")) {
                         uncertain.incrementAndGet();
                     }
                 }
