@@ -79,14 +79,14 @@ public record LogSpec(
     }
 
     /**
-     * Segments of 16 MiB for transactions of about 64 bytes, 64 MiB retained, no bound, a timeout of 1 s for holes, round-robin placement,
+     * Segments of 4 MiB for transactions of about 64 bytes, 16 MiB retained, no bound, a timeout of 1 s for holes, round-robin placement,
      * no permissions for other principals.
      */
     public static LogSpec defaults() {
         return new LogSpec(
-                16L << 20,
+                4L << 20,
                 64,
-                64L << 20,
+                16L << 20,
                 0,
                 Duration.ofSeconds(1),
                 Placement.roundRobin(),
