@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +23,7 @@ import java.util.regex.Pattern;
 /**
  * Appends to one log by two processes at two nodes (paper §8.1), beside one fetch-add and one copy in memory that the same two processes
  * share. Embedded and attached, over shared memory and over TCP. The rows of a setting warm up one after the other, and then run
- * alternately {@value #RUNS} times; the table has the medians of the sums of both processes.
+ * alternately {@value #RUNS} times; the table has the medians of the sums of both processes, and what the slower one of them did then.
  *
  * <p>System properties: {@code lite.bench.rows}, a regular expression for {@code SETTING LOAD}; {@code lite.bench.milliseconds}.
  */
@@ -40,7 +41,8 @@ public final class LogBench {
 
     private final Pattern wanted = Pattern.compile(System.getProperty("lite.bench.rows", ""));
     private final int runMs = Integer.getInteger("lite.bench.milliseconds", RUN_MS);
-    private final Results csv = new Results("log", "setting,load,bytes,processes,threads,per_second,lowest_per_second");
+    private final Results csv =
+            new Results("log", "setting,load,bytes,processes,threads,per_second,lowest_per_second,slower_process");
 
     private LogBench() {}
 
@@ -139,32 +141,34 @@ public final class LogBench {
     }
 
     private void measure(String setting, List<Row> rows, List<ChildProcess> parties) {
-        Map<Row, double[]> rates = new LinkedHashMap<>();
+        Map<Row, Rate[]> rates = new LinkedHashMap<>();
         for (Row row : rows) {
             open(row, parties);
             once(row, parties, WARM_UP_MS);
-            rates.put(row, new double[RUNS]);
+            rates.put(row, new Rate[RUNS]);
         }
         for (int run = 0; run < RUNS; run++) {
             for (Row row : rows) {
                 open(row, parties);
-                double[] all = rates.get(row);
+                Rate[] all = rates.get(row);
                 if (all != null) {
                     all[run] = once(row, parties, runMs);
                 }
             }
         }
-        System.out.printf("%n%-44s %12s %12s %10s%n", setting, "k/s", "lowest k/s", "MB/s");
+        System.out.printf("%n%-36s %12s %12s %10s %14s%n", setting, "k/s", "lowest k/s", "MB/s", "slower process");
         rates.forEach((row, all) -> {
-            Arrays.sort(all);
-            double median = all[RUNS / 2];
+            Arrays.sort(all, Comparator.comparingDouble(Rate::perSecond));
+            double median = all[RUNS / 2].perSecond;
+            double slower = all[RUNS / 2].slower;
             int entries = row.load.kind() == Kind.APPEND_64 ? 64 : 1;
             System.out.printf(
-                    "  %-42s %12s %12s %10s%n",
+                    "  %-34s %12s %12s %10s %14s%n",
                     row,
                     number(median / KILO),
-                    number(all[0] / KILO),
-                    number(median * row.load.bytes() * entries / MEGA));
+                    number(all[0].perSecond / KILO),
+                    number(median * row.load.bytes() * entries / MEGA),
+                    number(slower / KILO));
             csv.add(
                     setting,
                     row.load.kind().name(),
@@ -172,7 +176,8 @@ public final class LogBench {
                     Integer.toString(row.processes),
                     Integer.toString(row.load.threads()),
                     number(median),
-                    number(all[0]));
+                    number(all[0].perSecond),
+                    number(slower));
         });
     }
 
@@ -187,14 +192,24 @@ public final class LogBench {
     }
 
     /** Transactions per second of all processes of a row together. */
-    private static double once(Row row, List<ChildProcess> parties, int milliseconds) {
+    private static Rate once(Row row, List<ChildProcess> parties, int milliseconds) {
         List<ChildProcess> chosen = parties.subList(0, row.processes);
         chosen.forEach(party -> party.send("run %s %d".formatted(row.load.toLine(), milliseconds)));
         double perSecond = 0;
+        double slower = Double.MAX_VALUE;
         for (ChildProcess party : chosen) {
             String[] words = party.answer(EXTRA).trim().split(" ", -1);
-            perSecond += Long.parseLong(words[0]) * NS_PER_SECOND / Long.parseLong(words[1]);
+            double own = Long.parseLong(words[0]) * NS_PER_SECOND / Long.parseLong(words[1]);
+            perSecond += own;
+            slower = Math.min(slower, own);
         }
-        return perSecond;
+        return new Rate(perSecond, slower);
     }
+
+    /**
+     * Transactions, or entries that were read, per second.
+     *
+     * @param slower of the slower process: over TCP, only the other one is at the node that stores the segment
+     */
+    private record Rate(double perSecond, double slower) {}
 }

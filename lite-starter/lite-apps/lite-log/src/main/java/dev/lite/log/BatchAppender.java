@@ -66,8 +66,17 @@ final class BatchAppender implements AutoCloseable {
                 Thread.ofPlatform().daemon().name("lite-log " + log).start(this::write);
             }
             Batch batch = open;
-            for (MemorySegment entry : entries) {
-                batch.frame.add(entry);
+            int length = batch.frame.length();
+            boolean added = false;
+            try {
+                for (MemorySegment entry : entries) {
+                    batch.frame.add(entry);
+                }
+                added = true;
+            } finally {
+                if (!added) { // the caller's memory cannot be read
+                    batch.frame.truncate(length);
+                }
             }
             batch.frame.endTransaction();
             batch.futures.add(future);

@@ -22,6 +22,7 @@ final class Frame {
     private final CRC32C crc = new CRC32C();
     private ByteBuffer buffer = ByteBuffer.allocateDirect(BYTES_INITIAL);
     private MemorySegment memory = segmentOf(buffer);
+    private MemorySegment used = memory;
     private int length;
     private int transactions;
     private int lastEntry = -1;
@@ -56,8 +57,17 @@ final class Frame {
         return buffer.capacity();
     }
 
+    /** What was added. The same object while the length stays, so that small appends allocate nothing. */
     MemorySegment memory() {
-        return memory.asSlice(0, length);
+        if (used.byteSize() != length) {
+            used = memory.asSlice(0, length);
+        }
+        return used;
+    }
+
+    /** Removes what was added after the frame had this length. */
+    void truncate(int newLength) {
+        length = newLength;
     }
 
     /** Adds an entry. The caller has checked the limit of a transaction. */
@@ -83,6 +93,7 @@ final class Frame {
             MemorySegment.copy(memory, 0, copy, 0, length);
             buffer = larger;
             memory = copy;
+            used = memory;
         }
     }
 

@@ -17,7 +17,9 @@ import dev.lite.api.Placement;
 import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -169,6 +171,38 @@ class AppendTest {
         readers.forEach(Waits::join);
         checker.check();
         assertThat(checker.acknowledgedCount()).isEqualTo(4 * 3000);
+    }
+
+    @Test
+    void memoryThatCannotBeReadLeavesNothingInTheBatch() {
+        LiteLog log = fixture.create("unreadable", small());
+        MemorySegment closed;
+        try (Arena arena = Arena.ofConfined()) {
+            closed = arena.allocate(8);
+        }
+        List<MemorySegment> entries = List.of(MemorySegment.ofArray(bytes("half")), closed);
+        assertThatThrownBy(() -> log.appendAsync(entries)).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> log.append(entries)).isInstanceOf(IllegalStateException.class);
+        log.appendAsync(bytes("whole")).join();
+        log.append(bytes("whole, too"));
+        assertThat(read(log.reader(log.firstPosition()))).containsExactly("whole", "whole, too");
+    }
+
+    @Test
+    void appendsOfSmallEntriesAllocateNothing() {
+        LiteLog log = fixture.create("garbage", small().withSegmentBytes(8 << 20));
+        MemorySegment entry = MemorySegment.ofArray(bytes("sixteen bytes...")); // 16
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        for (int count = 0; count < 1000; count++) {
+            log.append(entry);
+        }
+        long before = threads.getCurrentThreadAllocatedBytes();
+        for (int count = 0; count < 10_000; count++) {
+            log.append(entry);
+        }
+        assertThat(threads.getCurrentThreadAllocatedBytes() - before)
+                .as("bytes for 10,000 appends")
+                .isLessThan(10_000);
     }
 
     @Test

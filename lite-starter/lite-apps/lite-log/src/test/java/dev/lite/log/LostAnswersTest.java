@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** A session in which operations fail before they are executed, or after, as when a node or a connection is lost. */
@@ -44,6 +45,12 @@ class LostAnswersTest {
         @Override
         public LmrHandle unwrap() {
             return handle;
+        }
+
+        @Override
+        public long getLong(long offset) {
+            faults.at(false, "getLong");
+            return super.getLong(offset);
         }
 
         @Override
@@ -109,7 +116,7 @@ class LostAnswersTest {
                 LiteLog log = new LiteLogs(
                                 faulty(fixture.session(0), (executed, operation) -> {
                                     synchronized (random) {
-                                        if (random.nextInt(100) < 2) {
+                                        if (!operation.equals("getLong") && random.nextInt(100) < 2) {
                                             throw new LiteTimeoutException("no answer to " + operation);
                                         }
                                     }
@@ -188,6 +195,21 @@ class LostAnswersTest {
             assertThat(first).isNotNull();
             assertThat(first.bytes(0)).isEqualTo(LogFixture.bytes("there"));
             assertThat(LogFixture.read(reader)).isEmpty();
+        }
+    }
+
+    @Test
+    void aReaderOfAnIdleLogPollsRarely() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            fixture.create("idle", LogFixture.small());
+            AtomicLong polls = new AtomicLong();
+            LiteLog log = new LiteLogs(
+                            faulty(fixture.session(0), (executed, operation) -> polls.incrementAndGet()),
+                            Waits.seconds(20))
+                    .open("idle");
+            assertThat(log.reader(0).next(Duration.ofSeconds(1))).isNull();
+            // Some thousands in the first 50 µs at most, and then 100 in a second. Without sleep there are millions.
+            assertThat(polls.get()).isPositive().isLessThan(20_000);
         }
     }
 }
