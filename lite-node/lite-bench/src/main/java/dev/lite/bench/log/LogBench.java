@@ -185,10 +185,11 @@ public final class LogBench {
     private static void open(Row row, List<ChildProcess> parties) {
         int typical = row.load.bytes() + 8;
         String name = "bench-" + typical;
-        parties.forEach(party -> {
-            party.send("open %s %d".formatted(name, typical));
-            party.answer(EXTRA);
-        });
+        parties.forEach(
+                party -> { // one after the other
+                    party.send("open %s %d".formatted(name, typical));
+                    party.answer(EXTRA);
+                });
     }
 
     /** Transactions per second of all processes of a row together. */

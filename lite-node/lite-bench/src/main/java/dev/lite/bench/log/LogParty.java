@@ -1,6 +1,8 @@
 package dev.lite.bench.log;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.bench.contenders.BenchNode;
 import dev.lite.log.LiteLog;
 import dev.lite.log.LiteLogs;
@@ -12,10 +14,9 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A process with writers and readers of the log. It answers each line of its input with one line, {@code ok …}, and ends with its input.
@@ -59,14 +60,15 @@ public final class LogParty {
         System.out.println("ok ready");
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         try (LiteLogs logs = new LiteLogs(lite)) {
-            Map<String, LiteLog> open = new HashMap<>();
             LiteLog log = null;
             for (String line = input.readLine(); line != null; line = input.readLine()) {
                 String[] words = line.split(" ", -1);
                 try {
                     if (words[0].equals("open")) {
-                        int typicalBytes = Integer.parseInt(words[2]);
-                        log = open.computeIfAbsent(words[1], name -> open(logs, name, typicalBytes));
+                        if (log == null || !log.name().equals(words[1])) {
+                            delete(logs, log);
+                            log = open(logs, words[1], Integer.parseInt(words[2]));
+                        }
                         System.out.println("ok open");
                     } else if (log != null) {
                         LogLoad load = LogLoad.parse(words[1], words[2], words[3]);
@@ -76,6 +78,18 @@ public final class LogParty {
                     e.printStackTrace();
                     System.out.println("error " + e.toString().replace('\n', ' '));
                 }
+            }
+        }
+    }
+
+    /** The memory is for one log at a time. The other process may have deleted it. */
+    private static void delete(LiteLogs logs, @Nullable LiteLog log) {
+        if (log != null) {
+            log.close();
+            try {
+                logs.delete(log.name());
+            } catch (LmrNotFoundException | LmrFreedException e) {
+                // The other process was faster.
             }
         }
     }

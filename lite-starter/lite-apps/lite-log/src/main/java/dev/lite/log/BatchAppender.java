@@ -1,7 +1,6 @@
 package dev.lite.log;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -147,7 +146,7 @@ final class BatchAppender implements AutoCloseable {
         long position;
         try {
             position = appender.commit(batch.frame);
-        } catch (LiteException | LogException e) {
+        } catch (RuntimeException e) {
             batch.futures.forEach(future -> future.completeExceptionally(e));
             return;
         }

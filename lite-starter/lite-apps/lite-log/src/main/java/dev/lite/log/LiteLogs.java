@@ -1,6 +1,7 @@
 package dev.lite.log;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -56,11 +57,31 @@ public final class LiteLogs implements AutoCloseable {
      * Creates a log, and opens it.
      *
      * @throws LmrExistsException if there is a log of this name
+     * @throws dev.lite.api.LimitExceededException if there is too little memory; nothing was created
      */
     public LiteLog create(String name, LogSpec spec) {
         Metadata.checkName(name);
         Objects.requireNonNull(spec, "spec");
-        return initialize(name, spec, lite.memory().malloc(metadata(name, spec, placement(spec))));
+        LmrHandle handle = lite.memory().malloc(metadata(name, spec, placement(spec)));
+        boolean done = false;
+        try {
+            LiteLog log = initialize(name, spec, handle);
+            done = true;
+            return log;
+        } finally {
+            if (!done) {
+                freeHalf(name);
+            }
+        }
+    }
+
+    /** Of a log whose first segment could not be created. */
+    private void freeHalf(String name) {
+        try (LmrHandle handle = lite.memory().map(Metadata.name(name), Permission.MASTER)) {
+            handle.free();
+        } catch (LiteException e) {
+            // The exception that is on its way says more; delete removes the rest.
+        }
     }
 
     /**

@@ -75,6 +75,7 @@ public final class LogCleaner implements AutoCloseable {
             } catch (LmrFreedException | LogStateException e) {
                 return; // the log was closed or deleted
             } catch (LiteException e) {
+                elected = false; // the lock was released
                 if (end.getCount() == 0 || isSessionOver.getAsBoolean()) {
                     return;
                 }
@@ -100,23 +101,32 @@ public final class LogCleaner implements AutoCloseable {
     /** Removes what may be removed now. */
     private void round(HeldLock held) {
         long first = metadata.first();
-        long last = metadata.last();
-        while (first < last && bytes(last - first) >= spec.retentionBytes() && held.isHeld()) {
-            long segment = first;
-            long lastNow = last;
-            if (!locks.underTable(() -> mayRemove(segment, lastNow) && metadata.advanceFirst(segment))) {
-                return;
-            }
-            free(first);
-            removed.incrementAndGet();
+        while (held.isHeld() && isTooLarge(first, metadata.last()) && remove(first)) {
             first++;
-            last = metadata.last();
         }
     }
 
-    private boolean mayRemove(long first, long last) {
-        boolean isBeyondBound = spec.boundBytes() > 0 && bytes(last - first + 1) > spec.boundBytes();
-        return isBeyondBound || LogPosition.segment(consumers.oldestPosition()) > first;
+    private boolean isTooLarge(long first, long last) {
+        return first < last && (bytes(last - first) >= spec.retentionBytes() || isBeyondBound(first, last));
+    }
+
+    private boolean isBeyondBound(long first, long last) {
+        return spec.boundBytes() > 0 && bytes(last - first + 1) > spec.boundBytes();
+    }
+
+    /** Removes the first segment, if no consumer needs it. Finds out first whether this principal may free it. */
+    private boolean remove(long first) {
+        try (LmrHandle handle = memory.map(metadata.segmentName(first), Permission.MASTER)) {
+            boolean advanced = locks.underTable(() -> {
+                boolean isFree = LogPosition.segment(consumers.oldestPosition()) > first;
+                return (isFree || isBeyondBound(first, metadata.last())) && metadata.advanceFirst(first);
+            });
+            if (advanced) {
+                removed.incrementAndGet();
+                free(handle);
+            }
+            return advanced;
+        }
     }
 
     private long bytes(long segments) {
@@ -126,14 +136,18 @@ public final class LogCleaner implements AutoCloseable {
     private void removeLeftSegments() {
         long first = metadata.first();
         for (long number = Math.max(0, first - LEFT_MAX); number < first; number++) {
-            free(number);
+            try (LmrHandle handle = memory.map(metadata.segmentName(number), Permission.MASTER)) {
+                free(handle);
+            } catch (LmrNotFoundException e) {
+                // Its predecessor had freed it.
+            }
         }
     }
 
-    private void free(long number) {
-        try (LmrHandle handle = memory.map(metadata.segmentName(number), Permission.MASTER)) {
+    private static void free(LmrHandle handle) {
+        try {
             handle.free();
-        } catch (LmrNotFoundException | LmrFreedException e) {
+        } catch (LmrFreedException e) {
             // Another process freed it.
         } catch (LiteTimeoutException e) {
             // The nodes free it in the background, or the next cleaner does.

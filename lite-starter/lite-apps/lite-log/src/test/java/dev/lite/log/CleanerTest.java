@@ -166,6 +166,31 @@ class CleanerTest {
     }
 
     @Test
+    void aCleanerOfAnotherPrincipalRemovesNothing() {
+        LiteLog log = fixture.create(
+                "foreign",
+                small().withRetentionBytes(0)
+                        .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
+        fill(log, 4);
+        try (Lite other = fixture.cluster.nodes().get(1).attach("stranger");
+                LiteLog theirs = new LiteLogs(other).open("foreign")) {
+            LogCleaner cleaner = theirs.startCleaner();
+            Waits.until("it is elected", cleaner::isElected);
+            Waits.until("it pauses", () -> !cleaner.isElected());
+            assertThat(first(log)).isZero();
+            assertThat(cleaner.segmentsRemoved()).isZero();
+        }
+    }
+
+    @Test
+    void aLogThatFindsNoMemoryLeavesNothing() {
+        LiteLogs logs = fixture.logs(0);
+        assertThatThrownBy(() -> logs.create("huge", small().withSegmentBytes(LogSpec.SEGMENT_BYTES_MAX)))
+                .isInstanceOf(dev.lite.api.LimitExceededException.class);
+        logs.create("huge", small()).append(bytes("works"));
+    }
+
+    @Test
     void aFullArenaRefusesAppendsUntilACleanerFreesMemory() throws IOException {
         try (LogFixture tiny = new LogFixture(1)) {
             LogSpec spec = LogSpec.defaults().withSegmentBytes(8 << 20).withRetentionBytes(0);
