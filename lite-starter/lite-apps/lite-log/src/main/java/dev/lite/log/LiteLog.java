@@ -271,6 +271,10 @@ public final class LiteLog implements AutoCloseable {
         return metadata.removed(position);
     }
 
+    String segmentName(long number) {
+        return metadata.segmentName(number);
+    }
+
     long firstSegment() {
         return metadata.first();
     }

@@ -126,6 +126,11 @@ public final class LogCleaner implements AutoCloseable {
                 free(handle);
             }
             return advanced;
+        } catch (LmrNotFoundException e) {
+            if (metadata.state() == Metadata.STATE_DELETED) {
+                throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+            }
+            throw e;
         }
     }
 

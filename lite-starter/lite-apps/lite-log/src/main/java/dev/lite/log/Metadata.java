@@ -44,15 +44,16 @@ final class Metadata {
         return log + ".log";
     }
 
+    /** Has the id of the metadata: the segments of a deleted log may not be free yet when a log of the same name is created. */
     String segmentName(long number) {
-        return name(log) + "/" + number;
+        return "%s/%x/%d".formatted(name(log), handle.id(), number);
     }
 
     /** Checks the name of a log, with room for the names of its segments and locks. */
     static void checkName(String log) {
         LmrSpec.checkName(log);
         int bytes = log.getBytes(StandardCharsets.UTF_8).length;
-        int bytesMax = LmrSpec.NAME_BYTES_MAX - Consumers.NAME_BYTES_MAX - 32;
+        int bytesMax = LmrSpec.NAME_BYTES_MAX - Consumers.NAME_BYTES_MAX - 48;
         if (bytes > bytesMax) {
             throw new IllegalArgumentException(
                     "the name of the log has %d bytes of UTF-8; the limit is %d".formatted(bytes, bytesMax));

@@ -3,6 +3,7 @@ package dev.lite.log;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
@@ -22,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Segments implements AutoCloseable {
     private static final Set<Permission> ALL = EnumSet.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
+
+    private static final long DELETED = Long.MAX_VALUE;
 
     private final LtMemory memory;
     private final Metadata metadata;
@@ -105,16 +108,25 @@ final class Segments implements AutoCloseable {
             throw new LogStateException("the log \"%s\" has used up its numbers of segments".formatted(metadata.log));
         }
         LmrHandle handle = createOrMap(number);
-        long first = metadata.first();
-        if (metadata.state() == Metadata.STATE_DELETED || first > number) {
-            // It had been cleaned, so this call has created it again.
-            free(handle, number);
-            if (first > number) {
-                return created(metadata.last());
-            }
+        long first = firstUnlessDeleted();
+        if (first <= number) {
+            return remember(new Segment(number, handle, geometry));
+        }
+        // It had been removed, so this call has created it again.
+        free(handle, number);
+        if (first == DELETED) {
             throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
         }
-        return remember(new Segment(number, handle, geometry));
+        return created(metadata.last());
+    }
+
+    /** Whoever deletes a log first says so in its metadata, then frees its segments, and at last the metadata. */
+    private long firstUnlessDeleted() {
+        try {
+            return metadata.state() == Metadata.STATE_DELETED ? DELETED : metadata.first();
+        } catch (LmrFreedException e) {
+            return DELETED;
+        }
     }
 
     private LmrHandle createOrMap(long number) {

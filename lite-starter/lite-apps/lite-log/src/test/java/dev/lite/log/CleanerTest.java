@@ -50,9 +50,9 @@ class CleanerTest {
         Waits.until("segments 0 to 6 are removed", () -> first(log) == 7 && cleaner.segmentsRemoved() == 7);
 
         Lite lite = fixture.session(1);
-        assertThatThrownBy(() -> lite.memory().map("retained.log/6", Permission.READ))
+        assertThatThrownBy(() -> lite.memory().map(log.segmentName(6), Permission.READ))
                 .isInstanceOf(LmrNotFoundException.class);
-        lite.memory().map("retained.log/7", Permission.READ).unmap();
+        lite.memory().map(log.segmentName(7), Permission.READ).unmap();
         assertThatThrownBy(() -> slow.next(Duration.ZERO))
                 .isInstanceOfSatisfying(
                         LogPositionException.class,
@@ -157,7 +157,7 @@ class CleanerTest {
         Lite lite = fixture.session(1);
         Waits.until("segment 0 is free", () -> {
             try {
-                lite.memory().map("left.log/0", Permission.READ).unmap();
+                lite.memory().map(log.segmentName(0), Permission.READ).unmap();
                 return false;
             } catch (LmrNotFoundException e) {
                 return true;

@@ -31,9 +31,10 @@ class HoleTest {
         fixture.close();
     }
 
-    private static Segment segment(String log, LogSpec spec) {
-        LmrHandle handle =
-                fixture.session(1).memory().map(log + ".log/0", Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    private static Segment segment(LiteLog log, LogSpec spec) {
+        LmrHandle handle = fixture.session(1)
+                .memory()
+                .map(log.segmentName(0), Permission.READ, Permission.WRITE, Permission.ATOMIC);
         return new Segment(0, handle, Segment.Geometry.of(spec.segmentBytes(), spec.transactionBytesTypical()));
     }
 
@@ -42,7 +43,7 @@ class HoleTest {
         LogSpec spec = small().withHoleTimeout(Duration.ofMillis(50));
         LiteLog log = fixture.create("passed", spec);
         log.append(bytes("before"));
-        long hole = segment("passed", spec).reserve(4); // a writer that dies now
+        long hole = segment(log, spec).reserve(4); // a writer that dies now
         log.append(bytes("behind"));
 
         LogReader reader = log.reader(log.firstPosition());
@@ -52,7 +53,7 @@ class HoleTest {
         LogTransaction behind = reader.next(Waits.seconds(20));
         assertThat(behind).isNotNull();
         assertThat(behind.bytes(0)).isEqualTo(bytes("behind"));
-        assertThat(segment("passed", spec).word(1)).isEqualTo(Segment.SEALED);
+        assertThat(segment(log, spec).word(1)).isEqualTo(Segment.SEALED);
         assertThat(hole).isNotNegative();
         // Every other reader passes it at once.
         assertThat(read(log.reader(log.firstPosition()))).containsExactly("before", "behind");
@@ -62,7 +63,7 @@ class HoleTest {
     void aCommitThatComesBeforeTheSealIsRead() {
         LogSpec spec = small().withHoleTimeout(NEVER);
         LiteLog log = fixture.create("late", spec);
-        Segment segment = segment("late", spec);
+        Segment segment = segment(log, spec);
         Frame frame = frame("late");
         long at = Segment.tailUnits(segment.reserve(Segment.units(frame.length())));
         log.append(bytes("behind"));
@@ -83,7 +84,7 @@ class HoleTest {
         LogSpec spec = small().withHoleTimeout(NEVER);
         LiteLog log = fixture.create("sealed", spec);
         log.append(bytes("first"));
-        Segment segment = segment("sealed", spec);
+        Segment segment = segment(log, spec);
         // As a reader with an expired timeout would: seals the slot that the next append will get.
         assertThat(segment.decide(1, Segment.SEALED)).isZero();
 
@@ -98,7 +99,7 @@ class HoleTest {
         LogSpec spec = small().withHoleTimeout(Duration.ofMillis(20));
         LiteLog log = fixture.create("end", spec);
         log.append(bytes("first"));
-        Segment segment = segment("end", spec);
+        Segment segment = segment(log, spec);
         segment.reserve(segment.geometry.units()); // does not fit; its writer dies before it marks the end
         log.append(bytes("second"));
 
@@ -114,7 +115,7 @@ class HoleTest {
         LogSpec spec = small().withHoleTimeout(NEVER);
         LiteLog log = fixture.create("marked", spec);
         log.append(bytes("first"));
-        Segment segment = segment("marked", spec);
+        Segment segment = segment(log, spec);
         segment.reserve(segment.geometry.units());
         segment.decide(1, Segment.END);
 
@@ -131,7 +132,7 @@ class HoleTest {
         log.append(bytes("good"));
         long bad = log.append(bytes("a longer entry with many bytes"), bytes("and another"));
         log.append(bytes("fine"));
-        Segment segment = segment("torn", spec);
+        Segment segment = segment(log, spec);
         long at = Segment.at(segment.word(1));
         segment.handle.write(segment.geometry.dataStart() + at * 8 + 20, new byte[] {0});
 
@@ -153,7 +154,7 @@ class HoleTest {
         LiteLog log = fixture.create("misplaced", spec);
         log.append(bytes("one"));
         log.append(bytes("two"));
-        Segment segment = segment("misplaced", spec);
+        Segment segment = segment(log, spec);
         byte[] first = new byte[16];
         long start = segment.geometry.dataStart();
         segment.handle.read(start, first);
@@ -168,7 +169,7 @@ class HoleTest {
     void aWordThatIsNoCommitIsReported() {
         LogSpec spec = small();
         LiteLog log = fixture.create("word", spec);
-        Segment segment = segment("word", spec);
+        Segment segment = segment(log, spec);
         segment.decide(0, 77);
         assertThatThrownBy(() -> log.reader(0).next(Duration.ZERO))
                 .isInstanceOf(LogCorruptedException.class)
