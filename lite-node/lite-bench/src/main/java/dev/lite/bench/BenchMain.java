@@ -1,6 +1,7 @@
 package dev.lite.bench;
 
 import dev.lite.bench.callers.CallersBench;
+import dev.lite.bench.log.LogBench;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
@@ -21,8 +22,10 @@ public final class BenchMain {
             Map.entry("starter", new StarterBench()),
             Map.entry("tcp", new TcpBench())));
 
-    /** Has a report of its own. */
+    /** These have reports of their own. */
     private static final String CALLERS = "callers";
+
+    private static final String LOG = "log";
 
     private BenchMain() {}
 
@@ -37,11 +40,15 @@ public final class BenchMain {
             CallersBench.run(Path.of(arguments[1]));
             return;
         }
+        if (name.equals(LOG)) {
+            LogBench.run(Path.of(arguments[1]));
+            return;
+        }
         Benchmark benchmark = BENCHMARKS.get(name);
         if (benchmark == null) {
             System.err.printf(
-                    "Unknown benchmark \"%s\"; -Dlite.bench must be \"%s\" or one of %s%n",
-                    name, CALLERS, BENCHMARKS.keySet());
+                    "Unknown benchmark \"%s\"; -Dlite.bench must be \"%s\", \"%s\" or one of %s%n",
+                    name, CALLERS, LOG, BENCHMARKS.keySet());
             System.exit(2);
             return;
         }

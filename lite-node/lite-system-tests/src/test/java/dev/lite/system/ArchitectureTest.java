@@ -51,6 +51,7 @@ class ArchitectureTest {
             "local",
             "cli",
             "demo",
+            "log",
             "samples.priceboard",
             "samples.ordercounter",
             "samples.thumbnail"
@@ -87,6 +88,11 @@ class ArchitectureTest {
     @Test
     void autoConfigurationUsesTheInterfaceOnly() {
         onlyUses("boot", "api");
+    }
+
+    @Test
+    void theLogUsesTheInterfaceOnly() {
+        onlyUses("log", "api");
     }
 
     @Test
@@ -178,6 +184,7 @@ class ArchitectureTest {
                         "dev.lite.embedded..",
                         "dev.lite.test..",
                         "dev.lite.demo..",
+                        "dev.lite.log.boot..",
                         "dev.lite.samples.."))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.springframework.."))

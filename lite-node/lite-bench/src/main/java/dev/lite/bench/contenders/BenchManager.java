@@ -5,7 +5,7 @@ import dev.lite.cluster.EpochKeeperThread;
 import dev.lite.cluster.Leadership;
 
 /** What a manager does for its nodes: it maintains the cluster's epochs. Used by one thread. */
-final class BenchManager implements AutoCloseable {
+public final class BenchManager implements AutoCloseable {
     private final CuratorDirectory directory;
     private final Leadership leadership;
     private final EpochKeeperThread epochs;
@@ -17,7 +17,7 @@ final class BenchManager implements AutoCloseable {
     }
 
     /** Starts the manager of a node's cluster. */
-    static BenchManager start(BenchNode.Spec node) {
+    public static BenchManager start(BenchNode.Spec node) {
         return new BenchManager(BenchNode.openDirectory(node));
     }
 

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.ServiceLoader;
 
 /** A node of two, with one fabric: embedded in a party, or in its own process with a socket for applications. */
-final class BenchNode implements AutoCloseable {
+public final class BenchNode implements AutoCloseable {
     private static final long ARENA_BYTES = 256L << 20;
     /** Long, because the benchmark may keep the processors busy. */
     private static final Duration SESSION_TIMEOUT = Duration.ofSeconds(20);
@@ -44,22 +44,26 @@ final class BenchNode implements AutoCloseable {
      * @param name the node's name
      * @param channels the maximum number of channels; 0 for none
      */
-    record Spec(String zooKeeper, String fabric, Path place, String name, int channels) {
-        static Spec parse(List<String> words) {
+    public record Spec(String zooKeeper, String fabric, Path place, String name, int channels) {
+        /** Reads the words of a command line. */
+        public static Spec parse(List<String> words) {
             return new Spec(
                     words.get(0), words.get(1), Path.of(words.get(2)), words.get(3), Integer.parseInt(words.get(4)));
         }
 
-        List<String> words() {
+        /** The words for {@link #parse}. */
+        public List<String> words() {
             return List.of(zooKeeper, fabric, place.toString(), name, Integer.toString(channels));
         }
 
-        Path socket() {
+        /** The socket for applications. */
+        public Path socket() {
             return place.resolve(name + ".sock");
         }
     }
 
-    static BenchNode start(Spec spec) {
+    /** Starts a node in this process. */
+    public static BenchNode start(Spec spec) {
         FabricProvider fabric = ServiceLoader.load(FabricProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .filter(provider -> provider.name().equals(spec.fabric))
@@ -89,7 +93,8 @@ final class BenchNode implements AutoCloseable {
         return spec.place.getFileName().toString();
     }
 
-    Lite attach() {
+    /** Opens a session. */
+    public Lite attach() {
         return node.attach("bench");
     }
 

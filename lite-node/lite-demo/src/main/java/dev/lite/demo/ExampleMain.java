@@ -1,0 +1,100 @@
+package dev.lite.demo;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.demo.example.LogExample;
+import dev.lite.local.LocalCluster;
+import dev.lite.log.LogException;
+import java.io.PrintStream;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+
+/**
+ * Runs one example on a cluster of its own; this process attaches to each of its nodes. The exit status is 0 only if the example succeeded.
+ */
+public final class ExampleMain implements ClusterProgram {
+    /** The names of the examples. */
+    static final List<String> NAMES = List.of("log");
+
+    private static final int NODES = 3;
+    private static final int RESTARTED = 2;
+    private static final Duration DEADLINE = Duration.ofSeconds(30);
+
+    private final Path managerJar;
+    private final Path nodeJar;
+    private final PrintStream out;
+
+    ExampleMain(Properties properties, PrintStream out) {
+        String name = properties.getProperty("lite.example", "");
+        if (!NAMES.contains(name)) {
+            throw new DemoFailedException("lite.example is \"%s\"; it must be one of %s".formatted(name, NAMES));
+        }
+        managerJar = jar(properties, "lite.demo.manager-jar");
+        nodeJar = jar(properties, "lite.demo.node-jar");
+        this.out = out;
+    }
+
+    private static Path jar(Properties properties, String key) {
+        String value = properties.getProperty(key, "");
+        if (value.isBlank()) {
+            throw new DemoFailedException(
+                    "%s is not set; start an example with: mvn -Pexample -Dlite.example=NAME".formatted(key));
+        }
+        return Path.of(value).normalize();
+    }
+
+    /** No arguments; the settings are system properties, see the module's pom.xml. */
+    public static void main(String[] arguments) {
+        ClusterProgram.main("The example", out -> new ExampleMain(System.getProperties(), out));
+    }
+
+    @Override
+    public boolean run() {
+        try (LocalCluster cluster = LocalCluster.builder()
+                .name("example-" + ProcessHandle.current().pid())
+                .jars(managerJar, nodeJar)
+                .nodes(NODES)
+                .retainArenas(true)
+                // All nodes stop together, so there is no node to drain to.
+                .nodeProperty("lite.node.drain-timeout", "0s")
+                .build()) {
+            cluster.up(this::print);
+            List<Lite> sessions = new ArrayList<>();
+            try {
+                for (int node = 1; node <= NODES; node++) {
+                    sessions.add(Lite.attach(Lite.AttachOptions.to(cluster.socket(node), "example")
+                            .withReattach(true)
+                            .withDeadline(DEADLINE)));
+                }
+                new LogExample(sessions, () -> restart(cluster), line -> print("  " + line)).run();
+            } catch (LiteException | LogException e) {
+                throw new DemoFailedException("%s: %s".formatted(e.getClass().getSimpleName(), e.getMessage()));
+            } finally {
+                sessions.forEach(Lite::close);
+            }
+            print("Stopping the cluster.");
+        }
+        return true;
+    }
+
+    private void restart(LocalCluster cluster) {
+        cluster.kill(RESTARTED);
+        cluster.startNode(RESTARTED);
+        print("  Killed node-%d, and started it again".formatted(RESTARTED));
+    }
+
+    @Override
+    public void interrupted() {
+        // The example prints nothing while the cluster stops.
+    }
+
+    private void print(String line) {
+        synchronized (out) {
+            out.println(line);
+            out.flush();
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package dev.lite.log;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Commits frames: reserves by one fetch-add, fills by one write, commits by one test-set. After errors that may pass it repeats a step
+ * until the deadline. Any thread, each with a frame of its own.
+ */
+final class Appender {
+    private static final long PAUSE_NS_MIN = 200_000;
+    private static final long PAUSE_NS_MAX = 50_000_000;
+
+    private final Lite lite;
+    private final String log;
+    private final Segments segments;
+    private final Duration deadline;
+
+    Appender(Lite lite, String log, Segments segments, Duration deadline) {
+        this.lite = lite;
+        this.log = log;
+        this.segments = segments;
+        this.deadline = deadline;
+    }
+
+    /** Returns the position of the frame's first transaction. */
+    long commit(Frame frame) {
+        Retry retry = null;
+        long units = Segment.units(frame.length());
+        while (true) {
+            try {
+                long position = tryCommit(frame, units);
+                if (position >= 0) {
+                    return position;
+                }
+            } catch (LiteException e) {
+                retry = retry == null ? new Retry() : retry;
+                retry.pauseAfter(e);
+            }
+        }
+    }
+
+    /** Returns the position, or -1 if a reader sealed the slot. Throws only if the transaction is not in the log, or uncertain. */
+    private long tryCommit(Frame frame, long units) {
+        Segment segment = segments.current();
+        long tail = reserve(segment, units);
+        while (!segment.fits(tail, units)) {
+            if (tail >= 0 && segment.reservedSlots(tail) < segment.geometry.slots()) {
+                segment.decide(segment.reservedSlots(tail), Segment.END);
+            }
+            segment = segments.successor(segment);
+            tail = reserve(segment, units);
+        }
+        if (segment.beginsSuccessor(tail)) {
+            segments.prepareSuccessor(segment);
+        }
+        int slot = segment.reservedSlots(tail);
+        long at = Segment.tailUnits(tail);
+        frame.place(segment.number, at);
+        try {
+            segment.write(at, frame.memory());
+        } catch (LmrFreedException e) {
+            return -1; // this thread was so slow that the segment was cleaned
+        } finally {
+            frame.place(segment.number, at); // so that it can be placed elsewhere
+        }
+        long word = Segment.committed(at, units);
+        long before;
+        try {
+            before = segment.decide(slot, word);
+        } catch (LiteException e) {
+            before = decideAgain(segment, slot, word, e);
+        }
+        return before == 0 || before == word ? LogPosition.of(segment.number, slot, 0) : -1;
+    }
+
+    /** Returns the tail; a full one, if the segment was cleaned meanwhile. */
+    private static long reserve(Segment segment, long units) {
+        try {
+            return segment.reserve(units);
+        } catch (LmrFreedException e) {
+            return -1L;
+        }
+    }
+
+    /** Repeats a commit whose outcome is not known: the word is 0, this transaction's, or the seal. */
+    private long decideAgain(Segment segment, int slot, long word, LiteException cause) {
+        Retry retry = new Retry();
+        LiteException error = cause;
+        while (true) {
+            try {
+                retry.pauseAfter(error);
+                return segment.decide(slot, word);
+            } catch (LiteException e) {
+                if (retry.isOver(e)) {
+                    throw new AppendUncertainException(
+                            "the commit at %s of log \"%s\" got no answer within %s: %s"
+                                    .formatted(
+                                            LogPosition.text(LogPosition.of(segment.number, slot, 0)),
+                                            log,
+                                            deadline,
+                                            e.getMessage()),
+                            e);
+                }
+                error = e;
+            }
+        }
+    }
+
+    /** Pauses that grow, until the deadline. */
+    private final class Retry {
+        private final long startNs = System.nanoTime();
+        private long pauseNs = PAUSE_NS_MIN;
+
+        /** Throws the error if it does not pass, or at the deadline. */
+        void pauseAfter(LiteException error) {
+            if (isOver(error)) {
+                throw error;
+            }
+            LockSupport.parkNanos(this, pauseNs);
+            pauseNs = Math.min(PAUSE_NS_MAX, 2 * pauseNs);
+        }
+
+        boolean isOver(LiteException error) {
+            boolean passes = switch (error.code()) {
+                case SESSION_LOST -> !lite.ended().toCompletableFuture().isDone();
+                case TIMEOUT, LMR_UNAVAILABLE, NODE_UNREACHABLE, CLUSTER_UNAVAILABLE -> true;
+                case LIMIT_EXCEEDED -> true; // a cleaner may free memory
+                default -> false;
+            };
+            return !passes
+                    || Thread.currentThread().isInterrupted()
+                    || System.nanoTime() - startNs > deadline.toNanos();
+        }
+    }
+}

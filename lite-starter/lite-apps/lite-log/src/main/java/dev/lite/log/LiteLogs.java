@@ -1,0 +1,242 @@
+package dev.lite.log;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Creates and opens logs in a session. Any thread.
+ *
+ * <pre>{@code
+ * LiteLogs logs = new LiteLogs(lite);
+ * try (LiteLog log = logs.createOrOpen("shop/audit", LogSpec.defaults())) {
+ *     log.append(entry);
+ * }
+ * }</pre>
+ */
+public final class LiteLogs implements AutoCloseable {
+    /** The deadline of {@link #LiteLogs(Lite)}. */
+    public static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
+
+    private static final Set<Permission> WRITER = EnumSet.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
+
+    private final Lite lite;
+    private final Duration deadline;
+    private final Set<LiteLog> open = ConcurrentHashMap.newKeySet();
+
+    /** Appends and locks wait up to {@link #DEADLINE_DEFAULT}. */
+    public LiteLogs(Lite lite) {
+        this(lite, DEADLINE_DEFAULT);
+    }
+
+    /**
+     * @param lite the session; stays the caller's
+     * @param deadline how long an append, and the wait for a lock, may take; positive
+     */
+    public LiteLogs(Lite lite, Duration deadline) {
+        this.lite = Objects.requireNonNull(lite, "lite");
+        this.deadline = Objects.requireNonNull(deadline, "deadline");
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
+        }
+    }
+
+    /**
+     * Creates a log, and opens it.
+     *
+     * @throws LmrExistsException if there is a log of this name
+     * @throws dev.lite.api.LimitExceededException if there is too little memory; nothing was created
+     */
+    public LiteLog create(String name, LogSpec spec) {
+        Metadata.checkName(name);
+        Objects.requireNonNull(spec, "spec");
+        LmrHandle handle = lite.memory().malloc(metadata(name, spec, placement(spec)));
+        boolean done = false;
+        try {
+            LiteLog log = initialize(name, spec, handle);
+            done = true;
+            return log;
+        } finally {
+            if (!done) {
+                freeHalf(name);
+            }
+        }
+    }
+
+    /** Of a log whose first segment could not be created. */
+    private void freeHalf(String name) {
+        try (LmrHandle handle = lite.memory().map(Metadata.name(name), Permission.MASTER)) {
+            handle.free();
+        } catch (LiteException e) {
+            // The exception that is on its way says more; delete removes the rest.
+        }
+    }
+
+    /**
+     * Opens a log, or creates it if there is none: the call for services that restart and have replicas. Of several callers one creates the
+     * log. The settings of a log that exists are not compared with {@code spec}; see {@link LiteLog#spec}.
+     */
+    public LiteLog createOrOpen(String name, LogSpec spec) {
+        Metadata.checkName(name);
+        Objects.requireNonNull(spec, "spec");
+        LmrHandle handle;
+        try {
+            return open(name);
+        } catch (LmrNotFoundException | LogStateException e) {
+            handle = lite.memory().createOrMap(metadata(name, spec, placement(spec)), WRITER);
+        }
+        return initialize(name, spec, handle);
+    }
+
+    /** Of one node, because the words of the metadata are the first that every process uses. */
+    private static Placement placement(LogSpec spec) {
+        if (spec.placement() instanceof Placement.OnNodes on) {
+            return Placement.on(on.nodes().getFirst());
+        }
+        return spec.placement().equals(Placement.local()) ? Placement.local() : Placement.roundRobin();
+    }
+
+    private static LmrSpec metadata(String name, LogSpec spec, Placement placement) {
+        return LmrSpec.of(Metadata.BYTES)
+                .withName(Metadata.name(name))
+                .withPlacement(placement)
+                .withDefaultPermissions(spec.defaultPermissions().toArray(Permission[]::new));
+    }
+
+    /** Completes a log whose creator ended halfway, too. */
+    private LiteLog initialize(String name, LogSpec spec, LmrHandle handle) {
+        boolean done = false;
+        try {
+            LiteLog log = locks(name).underTable(() -> completed(new Metadata(name, handle), spec));
+            done = true;
+            return remember(log);
+        } finally {
+            if (!done) {
+                handle.unmap();
+            }
+        }
+    }
+
+    private LiteLog completed(Metadata metadata, LogSpec spec) {
+        if (metadata.state() == Metadata.STATE_NEW) {
+            metadata.store(spec);
+            LiteLog log = new LiteLog(lite, metadata, spec, true, deadline);
+            log.prepare();
+            metadata.markReady();
+            return log;
+        }
+        requireReady(metadata);
+        return new LiteLog(lite, metadata, metadata.spec(), true, deadline);
+    }
+
+    private LogLocks locks(String name) {
+        return new LogLocks(lite.sync(), name, deadline);
+    }
+
+    /**
+     * Opens a log: for reading only, if this principal may only read it.
+     *
+     * @throws LmrNotFoundException if there is no log of this name
+     * @throws LogStateException if its creator ended halfway, it was deleted, or the memory of this name is not that of a log
+     */
+    public LiteLog open(String name) {
+        Metadata.checkName(name);
+        boolean writable = true;
+        LmrHandle handle;
+        try {
+            handle = lite.memory().map(Metadata.name(name), WRITER);
+        } catch (LmrPermissionException e) {
+            handle = lite.memory().map(Metadata.name(name), Permission.READ);
+            writable = false;
+        }
+        Metadata metadata = new Metadata(name, handle);
+        boolean done = false;
+        try {
+            requireSize(metadata);
+            if (metadata.state() == Metadata.STATE_NEW) {
+                // Waits for a creator that is at work.
+                lite.sync()
+                        .lock(Metadata.name(name) + "/table")
+                        .acquire(deadline)
+                        .close();
+            }
+            requireReady(metadata);
+            LiteLog log = new LiteLog(lite, metadata, metadata.spec(), writable, deadline);
+            done = true;
+            return remember(log);
+        } finally {
+            if (!done) {
+                handle.unmap();
+            }
+        }
+    }
+
+    private static void requireReady(Metadata metadata) {
+        long state = metadata.state();
+        if (state != Metadata.STATE_READY) {
+            throw new LogStateException("the log \"%s\" %s"
+                    .formatted(
+                            metadata.log,
+                            state == Metadata.STATE_NEW
+                                    ? "is not complete; createOrOpen completes it, delete removes it"
+                                    : "is being deleted"));
+        }
+    }
+
+    private static void requireSize(Metadata metadata) {
+        if (metadata.handle.size() != Metadata.BYTES) {
+            throw new LogStateException("the LMR \"%s\" has %d bytes, not %d; it is not the metadata of a log"
+                    .formatted(Metadata.name(metadata.log), metadata.handle.size(), Metadata.BYTES));
+        }
+    }
+
+    private LiteLog remember(LiteLog log) {
+        open.removeIf(LiteLog::isClosed);
+        open.add(log);
+        return log;
+    }
+
+    /**
+     * Deletes a log with all its segments. Processes that have it open get {@link LmrFreedException} or {@link LogStateException}.
+     * Needs the permission {@link Permission#MASTER} on its memory.
+     *
+     * @throws LmrNotFoundException if there is no log of this name
+     */
+    public void delete(String name) {
+        Metadata.checkName(name);
+        Set<Permission> permissions = EnumSet.allOf(Permission.class);
+        try (LmrHandle handle = lite.memory().map(Metadata.name(name), permissions)) {
+            Metadata metadata = new Metadata(name, handle);
+            requireSize(metadata);
+            metadata.markDeleted();
+            long last = metadata.last() + 1; // one is made in advance
+            for (long number = metadata.first(); number <= last; number++) {
+                try (LmrHandle segment = lite.memory().map(metadata.segmentName(number), Permission.MASTER)) {
+                    segment.free();
+                } catch (LmrNotFoundException | LmrFreedException e) {
+                    // It was never made, or a cleaner freed it.
+                }
+            }
+            handle.free();
+        }
+    }
+
+    /** Closes the logs that were opened here and are still open. The session stays open. */
+    @Override
+    public void close() {
+        open.forEach(LiteLog::close);
+        open.clear();
+    }
+}

@@ -1,0 +1,168 @@
+package dev.lite.log;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LtMemory;
+import dev.lite.api.Permission;
+import java.lang.System.Logger;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Frees the oldest segments of a log, on a thread of its own. Of all cleaners of a log, the one that holds the lock {@code
+ * NAME.log/cleaner} works. Started by {@link LiteLog#startCleaner}. Any thread may call its methods.
+ */
+public final class LogCleaner implements AutoCloseable {
+    private static final Duration ELECTION = Duration.ofSeconds(2);
+    private static final Duration PAUSE = Duration.ofMillis(100);
+    private static final Duration PAUSE_AFTER_ERROR = Duration.ofSeconds(1);
+    /** How many segments before the first one a new cleaner looks for: what its predecessor left when it died. */
+    private static final int LEFT_MAX = 4;
+
+    private final Metadata metadata;
+    private final LtMemory memory;
+    private final LogLocks locks;
+    private final LogSpec spec;
+    private final Consumers consumers;
+    private final CountDownLatch end = new CountDownLatch(1);
+    private final Thread thread;
+    private final AtomicLong removed = new AtomicLong();
+    private final BooleanSupplier isSessionOver;
+    private volatile boolean elected;
+
+    LogCleaner(Metadata metadata, Lite lite, LogLocks locks, LogSpec spec, Consumers consumers) {
+        isSessionOver = () -> lite.ended().toCompletableFuture().isDone();
+        this.metadata = metadata;
+        this.memory = lite.memory();
+        this.locks = locks;
+        this.spec = spec;
+        this.consumers = consumers;
+        thread = Thread.ofVirtual().name("lite-log cleaner of " + metadata.log).unstarted(this::run);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    /** Whether this cleaner is the one that works. */
+    public boolean isElected() {
+        return elected;
+    }
+
+    /** How many segments this cleaner has removed. */
+    public long segmentsRemoved() {
+        return removed.get();
+    }
+
+    private void run() {
+        while (end.getCount() > 0) {
+            try (HeldLock held = locks.cleaner(ELECTION)) {
+                elected = true;
+                removeLeftSegments();
+                while (held.isHeld() && !ended(PAUSE)) {
+                    round(held);
+                }
+            } catch (LiteTimeoutException e) {
+                // Another cleaner works, or the node is away.
+            } catch (LmrFreedException | LogStateException e) {
+                return; // the log was closed or deleted
+            } catch (LiteException e) {
+                elected = false; // the lock was released
+                if (end.getCount() == 0 || isSessionOver.getAsBoolean()) {
+                    return;
+                }
+                System.getLogger(LogCleaner.class.getName())
+                        .log(Logger.Level.WARNING, "The cleaner of log {0} pauses: {1}", metadata.log, e.getMessage());
+                if (ended(PAUSE_AFTER_ERROR)) {
+                    return;
+                }
+            } finally {
+                elected = false;
+            }
+        }
+    }
+
+    private boolean ended(Duration pause) {
+        try {
+            return end.await(pause.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            return true; // close interrupts
+        }
+    }
+
+    /** Removes what may be removed now. */
+    private void round(HeldLock held) {
+        long first = metadata.first();
+        while (held.isHeld() && isTooLarge(first, metadata.last()) && remove(first)) {
+            first++;
+        }
+    }
+
+    private boolean isTooLarge(long first, long last) {
+        return first < last && (bytes(last - first) >= spec.retentionBytes() || isBeyondBound(first, last));
+    }
+
+    private boolean isBeyondBound(long first, long last) {
+        return spec.boundBytes() > 0 && bytes(last - first + 1) > spec.boundBytes();
+    }
+
+    /** Removes the first segment, if no consumer needs it. Finds out first whether this principal may free it. */
+    private boolean remove(long first) {
+        try (LmrHandle handle = memory.map(metadata.segmentName(first), Permission.MASTER)) {
+            boolean advanced = locks.underTable(() -> {
+                boolean isFree = LogPosition.segment(consumers.oldestPosition()) > first;
+                return (isFree || isBeyondBound(first, metadata.last())) && metadata.advanceFirst(first);
+            });
+            if (advanced) {
+                removed.incrementAndGet();
+                free(handle);
+            }
+            return advanced;
+        } catch (LmrNotFoundException e) {
+            if (metadata.state() == Metadata.STATE_DELETED) {
+                throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+            }
+            throw e;
+        }
+    }
+
+    private long bytes(long segments) {
+        return segments * spec.segmentBytes();
+    }
+
+    private void removeLeftSegments() {
+        long first = metadata.first();
+        for (long number = Math.max(0, first - LEFT_MAX); number < first; number++) {
+            try (LmrHandle handle = memory.map(metadata.segmentName(number), Permission.MASTER)) {
+                free(handle);
+            } catch (LmrNotFoundException e) {
+                // Its predecessor had freed it.
+            }
+        }
+    }
+
+    private static void free(LmrHandle handle) {
+        try {
+            handle.free();
+        } catch (LmrFreedException e) {
+            // Another process freed it.
+        } catch (LiteTimeoutException e) {
+            // The nodes free it in the background, or the next cleaner does.
+        }
+    }
+
+    /** Ends this cleaner; another one follows. A second call does nothing. */
+    @Override
+    public void close() {
+        end.countDown();
+        thread.interrupt();
+    }
+}

@@ -1,0 +1,212 @@
+package dev.lite.log;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.Lifetime;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The segments of a log that this process has mapped. They stay mapped until they are cleaned, because a thread may still commit in one
+ * that is full. Any thread.
+ */
+final class Segments implements AutoCloseable {
+    private static final Set<Permission> ALL = EnumSet.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
+
+    private static final long DELETED = Long.MAX_VALUE;
+
+    private final LtMemory memory;
+    private final Metadata metadata;
+    private final LogSpec spec;
+    private final Segment.Geometry geometry;
+    private final boolean writable;
+    /** At most as many as the log has, and one more. */
+    private final ConcurrentMap<Long, Segment> mapped = new ConcurrentHashMap<>();
+
+    private final Object rolling = new Object();
+    private volatile @Nullable Segment current;
+
+    @GuardedBy("rolling")
+    private boolean closed;
+
+    Segments(LtMemory memory, Metadata metadata, LogSpec spec, boolean writable) {
+        this.memory = memory;
+        this.metadata = metadata;
+        this.spec = spec;
+        this.writable = writable;
+        geometry = Segment.Geometry.of(spec.segmentBytes(), spec.transactionBytesTypical());
+    }
+
+    Segment.Geometry geometry() {
+        return geometry;
+    }
+
+    boolean isWritable() {
+        return writable;
+    }
+
+    /** The segment that writers use. */
+    Segment current() {
+        Segment segment = current;
+        return segment != null ? segment : successor(null);
+    }
+
+    /**
+     * The segment to use after this one, which is full or was cleaned.
+     *
+     * @param full null for the log's last segment
+     */
+    Segment successor(@Nullable Segment full) {
+        synchronized (rolling) {
+            Segment now = current;
+            if (now != null && now != full) {
+                return now;
+            }
+            if (closed) {
+                throw new LogStateException("the log \"%s\" is closed".formatted(metadata.log));
+            }
+            long number = full == null ? 0 : full.number + 1;
+            long last = metadata.last();
+            Segment next = created(Math.max(number, last));
+            if (full != null && next.number == number) {
+                metadata.advanceLast(number);
+            }
+            current = next;
+            forgetCleaned();
+            return next;
+        }
+    }
+
+    /** Creates the segment after this one, if there is none, so that the writers need not wait for it later. */
+    void prepareSuccessor(Segment segment) {
+        Thread.ofVirtual().name("lite-log-segment").start(() -> {
+            try {
+                created(segment.number + 1);
+            } catch (LiteException | LogStateException e) {
+                // The writer that needs the segment tries again, and has the exception.
+            }
+        });
+    }
+
+    private Segment created(long number) {
+        Segment known = mapped.get(number);
+        if (known != null) {
+            return known;
+        }
+        if (LogPosition.isLastSegment(number)) {
+            throw new LogStateException("the log \"%s\" has used up its numbers of segments".formatted(metadata.log));
+        }
+        LmrHandle handle = createOrMap(number);
+        long first = firstUnlessDeleted();
+        if (first <= number) {
+            return remember(new Segment(number, handle, geometry));
+        }
+        // It had been removed, so this call has created it again.
+        free(handle, number);
+        if (first == DELETED) {
+            throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+        }
+        return created(metadata.last());
+    }
+
+    /** Whoever deletes a log first says so in its metadata, then frees its segments, and at last the metadata. */
+    private long firstUnlessDeleted() {
+        try {
+            return metadata.state() == Metadata.STATE_DELETED ? DELETED : metadata.first();
+        } catch (LmrFreedException e) {
+            return DELETED;
+        }
+    }
+
+    private LmrHandle createOrMap(long number) {
+        LmrSpec lmr = new LmrSpec(
+                spec.segmentBytes(),
+                metadata.segmentName(number),
+                spec.placement(),
+                spec.defaultPermissions(),
+                Lifetime.UNTIL_FREED);
+        try {
+            return memory.createOrMap(lmr, ALL);
+        } catch (NodeUnreachableException e) {
+            if (spec.placement() instanceof Placement.OnNodes) {
+                return memory.createOrMap(lmr.withPlacement(Placement.roundRobin()), ALL);
+            }
+            throw e;
+        }
+    }
+
+    private void free(LmrHandle handle, long number) {
+        handle.unmap();
+        try (LmrHandle master = memory.map(metadata.segmentName(number), Permission.MASTER)) {
+            master.free();
+        } catch (LmrNotFoundException e) {
+            // Another process freed it.
+        }
+    }
+
+    private Segment remember(Segment segment) {
+        Segment other = mapped.putIfAbsent(segment.number, segment);
+        if (other == null) {
+            return segment;
+        }
+        segment.handle.unmap();
+        return other;
+    }
+
+    /**
+     * A segment for reading.
+     *
+     * @return null if it does not exist yet
+     * @throws LogPositionException if it was cleaned
+     */
+    @Nullable
+    Segment existing(long number) {
+        if (number > metadata.last()) {
+            return null;
+        }
+        Segment known = mapped.get(number);
+        if (known != null) {
+            return known;
+        }
+        try {
+            LmrHandle handle = memory.map(metadata.segmentName(number), writable ? ALL : EnumSet.of(Permission.READ));
+            return remember(new Segment(number, handle, geometry));
+        } catch (LmrNotFoundException e) {
+            if (metadata.first() > number) {
+                throw metadata.removed(LogPosition.of(number, 0, 0));
+            }
+            return null;
+        }
+    }
+
+    /** Unmaps what was cleaned. */
+    private void forgetCleaned() {
+        long first = metadata.first();
+        mapped.forEach((number, segment) -> {
+            if (number < first && mapped.remove(number, segment)) {
+                segment.handle.unmap();
+            }
+        });
+    }
+
+    @Override
+    public void close() {
+        synchronized (rolling) {
+            closed = true;
+            current = null;
+        }
+        mapped.values().forEach(segment -> segment.handle.unmap());
+        mapped.clear();
+    }
+}

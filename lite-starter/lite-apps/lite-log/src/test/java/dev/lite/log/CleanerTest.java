@@ -1,0 +1,212 @@
+package dev.lite.log;
+
+import static dev.lite.log.LogFixture.bytes;
+import static dev.lite.log.LogFixture.read;
+import static dev.lite.log.LogFixture.small;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.Permission;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+class CleanerTest {
+    private static final long SEGMENT = 8 << 10;
+
+    private static LogFixture fixture;
+
+    @BeforeAll
+    static void start() {
+        fixture = new LogFixture(2);
+    }
+
+    @AfterAll
+    static void stop() throws IOException {
+        fixture.close();
+    }
+
+    /** Appends until the log has so many segments. */
+    private static void fill(LiteLog log, long segments) {
+        while (LogPosition.segment(log.append(bytes("something to fill segments"))) < segments - 1) {}
+    }
+
+    private static long first(LiteLog log) {
+        return LogPosition.segment(log.firstPosition());
+    }
+
+    @Test
+    void theCleanerKeepsWhatIsToBeRetainedAndFreesTheRest() {
+        LiteLog log = fixture.create("retained", small().withRetentionBytes(3 * SEGMENT));
+        LogReader slow = log.reader(log.firstPosition());
+        fill(log, 10);
+        LogCleaner cleaner = log.startCleaner();
+        Waits.until("segments 0 to 6 are removed", () -> first(log) == 7 && cleaner.segmentsRemoved() == 7);
+
+        Lite lite = fixture.session(1);
+        assertThatThrownBy(() -> lite.memory().map(log.segmentName(6), Permission.READ))
+                .isInstanceOf(LmrNotFoundException.class);
+        lite.memory().map(log.segmentName(7), Permission.READ).unmap();
+        assertThatThrownBy(() -> slow.next(Duration.ZERO))
+                .isInstanceOfSatisfying(
+                        LogPositionException.class,
+                        e -> assertThat(e.firstPosition()).isEqualTo(log.firstPosition()));
+        slow.seek(log.firstPosition());
+        assertThat(read(slow)).isNotEmpty();
+        assertThatThrownBy(() -> log.reader(0)).isInstanceOf(LogPositionException.class);
+    }
+
+    @Test
+    void aConsumerHoldsTheCleanerUntilItHasReadOrIsRemoved() {
+        LiteLog log = fixture.create("held", small().withRetentionBytes(0));
+        try (LogReader consumer = log.consumer("audit", log.firstPosition())) {
+            fill(log, 5);
+            LogCleaner cleaner = log.startCleaner();
+            Waits.until("it is elected", cleaner::isElected);
+            Waits.pass(Duration.ofMillis(400)); // some rounds
+            assertThat(first(log)).isZero();
+
+            while (LogPosition.segment(consumer.position()) < 2) {
+                assertThat(consumer.next(Duration.ZERO)).isNotNull();
+            }
+            Waits.pass(Duration.ofMillis(400));
+            assertThat(first(log)).as("without a commit").isZero();
+            consumer.commit();
+            Waits.until("segments 0 and 1 are removed", () -> first(log) == 2);
+        }
+        assertThat(log.removeConsumer("audit")).isTrue();
+        assertThat(log.removeConsumer("audit")).isFalse();
+        Waits.until("only the newest is left", () -> first(log) == 4);
+    }
+
+    @Test
+    void theBoundIsStrongerThanAConsumer() {
+        LiteLog log = fixture.create("bound", small().withRetentionBytes(0).withBoundBytes(3 * SEGMENT));
+        try (LogReader consumer = log.consumer("slow", log.firstPosition())) {
+            fill(log, 8);
+            log.startCleaner();
+            Waits.until("three segments are left", () -> first(log) == 5);
+            Waits.pass(Duration.ofMillis(400));
+            assertThat(first(log)).isEqualTo(5);
+            assertThatThrownBy(() -> consumer.next(Duration.ZERO)).isInstanceOf(LogPositionException.class);
+        }
+    }
+
+    @Test
+    void aConsumerContinuesWhereItCommitted() {
+        LiteLog log = fixture.create("continues", small());
+        log.append(bytes("1"));
+        log.append(bytes("2"));
+        log.append(bytes("3"));
+        try (LogReader consumer = log.consumer("billing", log.firstPosition())) {
+            consumer.next(Duration.ZERO);
+            consumer.commit();
+            consumer.next(Duration.ZERO); // not committed
+        }
+        LiteLog elsewhere = fixture.logs(1).open("continues");
+        try (LogReader consumer = elsewhere.consumer("billing", elsewhere.endPosition());
+                LogReader other = elsewhere.consumer("other", elsewhere.endPosition())) {
+            assertThat(read(consumer)).containsExactly("2", "3");
+            assertThat(read(other)).isEmpty();
+        }
+    }
+
+    @Test
+    void twoReadersCannotUseOneNameAtATime() {
+        LiteLog log = fixture.create("exclusive", small());
+        LiteLog impatient = new LiteLogs(fixture.session(1), Duration.ofMillis(100)).open("exclusive");
+        LogReader holder = log.consumer("one", log.firstPosition());
+        assertThatThrownBy(() -> impatient.consumer("one", 0)).isInstanceOf(LiteTimeoutException.class);
+        holder.close();
+        LogReader next = fixture.logs(1).open("exclusive").consumer("one", 0);
+        assertThatThrownBy(holder::commit).isInstanceOf(LogStateException.class);
+        next.commit();
+    }
+
+    @Test
+    void anotherCleanerTakesOver() {
+        LiteLog first = fixture.create("takeover", small().withRetentionBytes(0));
+        LiteLog second = fixture.logs(1).open("takeover");
+        LogCleaner old = first.startCleaner();
+        Waits.until("the first is elected", old::isElected);
+        LogCleaner successor = second.startCleaner();
+        assertThat(successor.isElected()).isFalse();
+        old.close();
+        Waits.until("the second is elected", Waits.seconds(30), successor::isElected);
+        fill(first, 4);
+        Waits.until("it cleans", () -> first(first) == 3);
+        assertThat(successor.segmentsRemoved()).isEqualTo(3);
+    }
+
+    @Test
+    void aCleanerFreesWhatItsPredecessorLeft() {
+        LiteLog log = fixture.create("left", small().withRetentionBytes(0));
+        fill(log, 3);
+        // A cleaner that dies after it moved the first segment, and before it freed the old one.
+        fixture.session(0)
+                .memory()
+                .map("left.log", Permission.READ, Permission.ATOMIC)
+                .fetchAdd(2048, 1);
+        log.startCleaner();
+        Lite lite = fixture.session(1);
+        Waits.until("segment 0 is free", () -> {
+            try {
+                lite.memory().map(log.segmentName(0), Permission.READ).unmap();
+                return false;
+            } catch (LmrNotFoundException e) {
+                return true;
+            }
+        });
+    }
+
+    @Test
+    void aCleanerOfAnotherPrincipalRemovesNothing() {
+        LiteLog log = fixture.create(
+                "foreign",
+                small().withRetentionBytes(0)
+                        .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
+        fill(log, 4);
+        try (Lite other = fixture.cluster.nodes().get(1).attach("stranger");
+                LiteLog theirs = new LiteLogs(other).open("foreign")) {
+            LogCleaner cleaner = theirs.startCleaner();
+            Waits.until("it is elected", cleaner::isElected);
+            Waits.until("it pauses", () -> !cleaner.isElected());
+            assertThat(first(log)).isZero();
+            assertThat(cleaner.segmentsRemoved()).isZero();
+        }
+    }
+
+    @Test
+    void aLogThatFindsNoMemoryLeavesNothing() {
+        LiteLogs logs = fixture.logs(0);
+        assertThatThrownBy(() -> logs.create("huge", small().withSegmentBytes(LogSpec.SEGMENT_BYTES_MAX)))
+                .isInstanceOf(dev.lite.api.LimitExceededException.class);
+        logs.create("huge", small()).append(bytes("works"));
+    }
+
+    @Test
+    void aFullArenaRefusesAppendsUntilACleanerFreesMemory() throws IOException {
+        try (LogFixture tiny = new LogFixture(1)) {
+            LogSpec spec = LogSpec.defaults().withSegmentBytes(8 << 20).withRetentionBytes(0);
+            LiteLog log = new LiteLogs(tiny.session(0), Duration.ofMillis(300)).create("full", spec);
+            byte[] entry = new byte[(int) log.transactionBytesMax() - 8];
+            assertThatThrownBy(() -> {
+                        for (int number = 0; number < 100; number++) {
+                            log.append(entry);
+                        }
+                    })
+                    .isInstanceOf(dev.lite.api.LimitExceededException.class);
+            log.startCleaner();
+            LiteLog patient = tiny.logs(0).open("full");
+            for (int number = 0; number < 100; number++) {
+                patient.append(entry);
+            }
+        }
+    }
+}

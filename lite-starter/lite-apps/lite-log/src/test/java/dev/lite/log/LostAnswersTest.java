@@ -1,0 +1,216 @@
+package dev.lite.log;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ForwardingLmrHandle;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtMemory;
+import dev.lite.testing.CommitChecker;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** A session in which operations fail before they are executed, or after, as when a node or a connection is lost. */
+class LostAnswersTest {
+    private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
+
+    /** Decides whether an operation fails, and when. */
+    private interface Faults {
+        /** Called before and after each operation. */
+        void at(boolean executed, String operation);
+    }
+
+    private static final class FaultyHandle extends ForwardingLmrHandle {
+        private final LmrHandle handle;
+        private final Faults faults;
+
+        FaultyHandle(LmrHandle handle, Faults faults) {
+            this.handle = handle;
+            this.faults = faults;
+        }
+
+        @Override
+        public LmrHandle unwrap() {
+            return handle;
+        }
+
+        @Override
+        public long getLong(long offset) {
+            faults.at(false, "getLong");
+            return super.getLong(offset);
+        }
+
+        @Override
+        public long fetchAdd(long offset, long delta) {
+            faults.at(false, "fetchAdd");
+            long before = super.fetchAdd(offset, delta);
+            faults.at(true, "fetchAdd");
+            return before;
+        }
+
+        @Override
+        public long testSet(long offset, long expected, long value) {
+            faults.at(false, "testSet");
+            long before = super.testSet(offset, expected, value);
+            faults.at(true, "testSet");
+            return before;
+        }
+
+        @Override
+        public void write(long offset, MemorySegment source) {
+            faults.at(false, "write");
+            super.write(offset, source);
+            faults.at(true, "write");
+        }
+    }
+
+    /** The handles of segments have faults. */
+    private static Lite faulty(Lite lite, Faults faults) {
+        LtMemory memory = proxy(LtMemory.class, lite.memory(), faults);
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+
+    private static <T> T proxy(Class<T> type, T target, Faults faults) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
+                    try {
+                        Object result = method.invoke(target, arguments);
+                        return result instanceof LmrHandle handle
+                                        && handle.name().orElse("").contains(".log/")
+                                ? new FaultyHandle(handle, faults)
+                                : result;
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                }));
+    }
+
+    @Test
+    void everyTransactionIsInTheLogOnceAlthoughAnswersAreLost() throws IOException {
+        System.out.println("seed " + SEED);
+        try (LogFixture fixture = new LogFixture(1)) {
+            CommitChecker checker = new CommitChecker();
+            LogSpec spec = LogFixture.small().withHoleTimeout(Duration.ofMillis(5));
+            LiteLog plain = fixture.create("answers", spec);
+            List<Thread> writers = new ArrayList<>();
+            for (int writer = 0; writer < 2; writer++) {
+                int number = writer;
+                Random random = new Random(SEED + writer);
+                LiteLog log = new LiteLogs(
+                                faulty(fixture.session(0), (executed, operation) -> {
+                                    synchronized (random) {
+                                        if (!operation.equals("getLong") && random.nextInt(100) < 2) {
+                                            throw new LiteTimeoutException("no answer to " + operation);
+                                        }
+                                    }
+                                }),
+                                Waits.seconds(60))
+                        .open("answers");
+                writers.add(Thread.ofPlatform().start(() -> append(log, number, checker)));
+            }
+            CommitChecker.Copy copy = checker.copy();
+            LogReader reader = plain.reader(0);
+            Waits.until("all writers have ended", Waits.seconds(60), () -> {
+                reader.await(copy::add, 1000, Duration.ofMillis(20));
+                return writers.stream().noneMatch(Thread::isAlive);
+            });
+            Waits.until("the end", () -> reader.await(copy::add, 1000, Duration.ofMillis(100)) == 0);
+            checker.check();
+            assertThat(checker.acknowledgedCount()).isEqualTo(4000);
+            assertThat(copy.count()).isEqualTo(4000);
+        }
+    }
+
+    private static void append(LiteLog log, int writer, CommitChecker checker) {
+        for (int sequence = 0; sequence < 2000; ) {
+            if (sequence % 100 == 0) {
+                List<CompletableFuture<Long>> futures = new ArrayList<>();
+                for (int count = 0; count < 50; count++) {
+                    futures.add(log.appendAsync(CommitChecker.transaction(writer, sequence + count)));
+                }
+                for (CompletableFuture<Long> future : futures) {
+                    checker.acknowledge(writer, sequence++, future.join());
+                }
+            } else {
+                checker.acknowledge(writer, sequence, log.append(CommitChecker.transaction(writer, sequence)));
+                sequence++;
+            }
+        }
+    }
+
+    @Test
+    void anOutcomeThatStaysUnknownIsReportedAsSuch() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("unknown", LogFixture.small());
+            LiteLog log = new LiteLogs(
+                            faulty(fixture.session(0), (executed, operation) -> {
+                                if (executed && operation.equals("testSet")) {
+                                    throw new LmrUnavailableException("the node is gone");
+                                }
+                            }),
+                            Duration.ofMillis(50))
+                    .open("unknown");
+            assertThatThrownBy(() -> log.append(LogFixture.bytes("perhaps")))
+                    .isInstanceOf(AppendUncertainException.class)
+                    .hasMessageContaining("the node is gone");
+            assertThat(LogFixture.read(plain.reader(0))).containsExactly("perhaps");
+        }
+    }
+
+    @Test
+    void anAppendThatCannotBeginFailsAtTheDeadlineAndLeavesNothing() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("nothing", LogFixture.small().withHoleTimeout(Duration.ofMillis(5)));
+            LiteLog log = new LiteLogs(
+                            faulty(fixture.session(0), (executed, operation) -> {
+                                if (operation.equals("write")) {
+                                    throw new LmrUnavailableException("the node is gone");
+                                }
+                            }),
+                            Duration.ofMillis(50))
+                    .open("nothing");
+            assertThatThrownBy(() -> log.append(LogFixture.bytes("lost"))).isInstanceOf(LmrUnavailableException.class);
+            CompletableFuture<Long> future = log.appendAsync(LogFixture.bytes("lost, too"));
+            assertThatThrownBy(future::join).hasCauseInstanceOf(LmrUnavailableException.class);
+            plain.append(LogFixture.bytes("there"));
+            LogReader reader = plain.reader(0);
+            LogTransaction first = reader.next(Waits.seconds(20));
+            assertThat(first).isNotNull();
+            assertThat(first.bytes(0)).isEqualTo(LogFixture.bytes("there"));
+            assertThat(LogFixture.read(reader)).isEmpty();
+        }
+    }
+
+    @Test
+    void aReaderOfAnIdleLogPollsRarely() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            fixture.create("idle", LogFixture.small());
+            AtomicLong polls = new AtomicLong();
+            LiteLog log = new LiteLogs(
+                            faulty(fixture.session(0), (executed, operation) -> polls.incrementAndGet()),
+                            Waits.seconds(20))
+                    .open("idle");
+            assertThat(log.reader(0).next(Duration.ofSeconds(1))).isNull();
+            // At most some 2,000 in the first 50 µs, and then 100 in a second. Short sleeps would give 20,000, none
+            // millions.
+            assertThat(polls.get()).isPositive().isLessThan(3_000);
+        }
+    }
+}
