@@ -9,15 +9,20 @@ package dev.lite.tier.qos;
  * <p>{@link #ended}: any thread. {@link #adapt}: the thread to which {@code ended} returned true.
  */
 final class BytesLimit {
+    /** The least limit: an application with one thread and 4 KiB still gets a tenth of a link beside so many bytes. */
     static final long LEAST = 32 << 10;
 
-    /** A step has at least this time, and this number of limits: shorter ones would measure single transfers. */
-    private static final long STEP_NS = 25_000_000;
-
-    private static final long STEP_NS_MAX = 1_000_000_000;
-    private static final int STEP_LIMITS = 8;
     /** Where the search begins. */
     private static final long FIRST = 256 << 10;
+
+    /**
+     * A step takes at least this time, and as long as it takes to transfer the limit so many times: else it would measure
+     * single transfers. But no longer than the largest time.
+     */
+    private static final long STEP_NS = 25_000_000;
+
+    private static final int STEP_LIMITS = 8;
+    private static final long STEP_NS_MAX = 1_000_000_000;
 
     private static final long PIECE_MAX = 256 << 10;
 
@@ -28,8 +33,19 @@ final class BytesLimit {
     /** The best is forgotten slowly, since the others' use of the link changes. */
     private static final double FORGETS = 0.98;
 
+    /**
+     * After a fall that a halving caused, so many steps pass until the next halving; twice as many each time, up to the
+     * most. Else a link that needs the bytes would be slow every second step.
+     */
+    private static final int HOLD_STEPS = 2;
+
+    private static final int HOLD_STEPS_MAX = 64;
+
     private final long most;
     private volatile long bytes;
+    private boolean halved;
+    private int hold;
+    private int nextHold = HOLD_STEPS;
     private double best;
     private double perNs;
 
@@ -68,15 +84,25 @@ final class BytesLimit {
         if (applications < 2) {
             bytes = most;
             best = 0;
+            hold = 0;
             return;
         }
         best = Math.max(best * FORGETS, perNs);
+        boolean fell = perNs < FALLS * best;
+        if (halved) {
+            nextHold = fell ? Math.min(HOLD_STEPS_MAX, 2 * nextHold) : HOLD_STEPS;
+            hold = fell ? nextHold : 0;
+            halved = false;
+        }
         if (bytes > FIRST) {
             bytes = FIRST;
-        } else if (perNs >= STAYS * best) {
-            bytes = Math.max(LEAST, bytes / 2);
-        } else if (perNs < FALLS * best) {
+        } else if (fell) {
             bytes = Math.min(FIRST, bytes * 2);
+        } else if (hold > 0) {
+            hold--;
+        } else if (perNs >= STAYS * best && bytes > LEAST) {
+            bytes /= 2;
+            halved = true;
         }
     }
 }

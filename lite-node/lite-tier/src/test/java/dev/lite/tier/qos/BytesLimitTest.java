@@ -15,26 +15,29 @@ class BytesLimitTest {
     private final BytesLimit limit = new BytesLimit(MOST);
     private long nowNs;
 
-    /** Runs some steps over a link whose throughput depends on the limit. */
-    private void run(int applications, LongUnaryOperator bytesPerMs) {
+    /** Runs some steps over a link whose throughput depends on the limit; the bytes transferred. */
+    private long run(int applications, LongUnaryOperator bytesPerMs) {
+        long transferred = 0;
         for (int step = 0; step < STEPS; ) {
+            transferred += TRANSFER_BYTES;
             nowNs += TRANSFER_BYTES * 1_000_000 / bytesPerMs.applyAsLong(limit.bytes());
             if (limit.ended(nowNs, TRANSFER_BYTES)) {
                 limit.adapt(applications);
                 step++;
             }
         }
+        return transferred;
     }
 
     @Test
     void oneApplicationMayUseAll() {
-        run(1, bytes -> LINK_BYTES_PER_MS);
+        long unused = run(1, bytes -> LINK_BYTES_PER_MS);
         assertThat(limit.bytes()).isEqualTo(MOST);
     }
 
     @Test
     void severalApplicationsHaveLittleInALinkThatIsBusyAnyway() {
-        run(2, bytes -> LINK_BYTES_PER_MS);
+        long unused = run(2, bytes -> LINK_BYTES_PER_MS);
         assertThat(limit.bytes()).isEqualTo(BytesLimit.LEAST);
         assertThat(limit.pieceBytes()).as("others go between the pieces").isLessThan(BytesLimit.LEAST);
     }
@@ -42,14 +45,19 @@ class BytesLimitTest {
     @Test
     void aLinkThatNeedsMoreBytesUnderWayGetsThem() {
         long needed = 128 << 10;
-        run(2, bytes -> Math.min(bytes, needed) / 10);
+        long unused = run(2, bytes -> Math.min(bytes, needed) / 10);
         assertThat(limit.bytes()).isBetween(needed / 2, 2 * needed);
+        long beganNs = nowNs;
+        long transferred = run(2, bytes -> Math.min(bytes, needed) / 10);
+        assertThat(transferred * 1e6 / (nowNs - beganNs))
+                .as("the search costs little throughput")
+                .isGreaterThan(0.9 * needed / 10);
     }
 
     @Test
     void theLastOfSeveralApplicationsMayUseAllAgain() {
-        run(2, bytes -> LINK_BYTES_PER_MS);
-        run(1, bytes -> LINK_BYTES_PER_MS);
+        assertThat(run(2, bytes -> LINK_BYTES_PER_MS)).isPositive();
+        assertThat(run(1, bytes -> LINK_BYTES_PER_MS)).isPositive();
         assertThat(limit.bytes()).isEqualTo(MOST);
     }
 }
