@@ -109,6 +109,10 @@ imagePullSecrets:
 {{- if and (not .Values.rdma.enabled) (or (eq .Values.node.fabric "rdma") (eq .Values.node.requireFabric "rdma")) -}}
 {{- fail "node.fabric or node.requireFabric is rdma, but rdma.enabled is false: the pods would get no device" -}}
 {{- end -}}
+{{- $shares := add (.Values.node.qos.highShare | int) (.Values.node.qos.lowShare | int) -}}
+{{- if ne ($shares | int) 100 -}}
+{{- fail (printf "node.qos.highShare and node.qos.lowShare are %d percent together; they must add up to 100" ($shares | int)) -}}
+{{- end -}}
 {{- $socket := printf "%s/node.sock" (include "lite.socketDirectory" .) -}}
 {{- if gt (len $socket) 106 -}}
 {{- fail (printf "the path of the socket, %s, has %d bytes; it may have 106: set node.socket.hostPath" $socket (len $socket)) -}}

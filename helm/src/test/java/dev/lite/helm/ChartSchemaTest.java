@@ -24,6 +24,11 @@ class ChartSchemaTest {
             node.ports.tcp          | 70000     | at '/node/ports/tcp': maximum: got 70,000, want 65,535
             node.fabric             | ethernet  | at '/node/fabric': value must be one of 'auto', 'shm', 'rdma', 'tcp'
             node.principals[0].name | shop      | at '/node/principals/0': missing property 'uid'
+            node.principals[0].priority | top   | at '/node/principals/0/priority': value must be one of 'high', 'low'
+            node.qos.mode           | fast      | at '/node/qos/mode': value must be one of 'off', 'hw-sep', 'sw-pri'
+            node.qos.highShare      | 100       | at '/node/qos/highShare': maximum: got 100, want 99
+            node.qos.lowRate        | 1Mi       | at '/node/qos/lowRate': '1Mi' does not match pattern
+            node.qos.quotas.batch.operations | 0 | at '/node/qos/quotas/batch/operations': minimum: got 0, want 1
             node.arena.sise         | 1Gi       | at '/node/arena': additional properties 'sise' not allowed
             nodes.arena.size        | 1Gi       | additional properties 'nodes' not allowed
             rdma.resource           | hca       | at '/rdma/resource': 'hca' does not match pattern
@@ -51,6 +56,7 @@ class ChartSchemaTest {
             plain   | tls.mode                   | certManager | tls.certManager.issuer is empty
             plain   | rdma.enabled               | true       | rdma.lockMemory=capability needs node.user=0, not 10001
             plain   | node.requireFabric         | rdma       | rdma.enabled is false: the pods would get no device
+            plain   | node.qos.highShare         | 80         | are 105 percent together; they must add up to 100
             plain   | node.memoryLimit           | 1Gi        | node.memoryLimit is 1Gi; node.heap (256Mi), node.extraMemory (512Mi) and node.arena.size (1Gi) need 1792Mi
             rdma    | node.arena.size            | 511Mi      | node.arena.size is 511Mi; with huge pages it must be a multiple of 2Mi
             """)

@@ -2,9 +2,12 @@ package dev.lite.bench;
 
 import dev.lite.bench.callers.CallersBench;
 import dev.lite.bench.log.LogBench;
+import dev.lite.bench.qos.QosBench;
+import dev.lite.bench.qos.ScaleBench;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 
 /** Runs one benchmark by name: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
@@ -23,9 +26,8 @@ public final class BenchMain {
             Map.entry("tcp", new TcpBench())));
 
     /** These have reports of their own. */
-    private static final String CALLERS = "callers";
-
-    private static final String LOG = "log";
+    private static final Map<String, Consumer<Path>> OTHERS = new TreeMap<>(Map.of(
+            "callers", CallersBench::run, "log", LogBench::run, "qos", QosBench::run, "scale", ScaleBench::run));
 
     private BenchMain() {}
 
@@ -36,19 +38,16 @@ public final class BenchMain {
      */
     public static void main(String[] arguments) {
         String name = arguments.length == 2 ? arguments[0] : "";
-        if (name.equals(CALLERS)) {
-            CallersBench.run(Path.of(arguments[1]));
-            return;
-        }
-        if (name.equals(LOG)) {
-            LogBench.run(Path.of(arguments[1]));
+        Consumer<Path> other = OTHERS.get(name);
+        if (other != null) {
+            other.accept(Path.of(arguments[1]));
             return;
         }
         Benchmark benchmark = BENCHMARKS.get(name);
         if (benchmark == null) {
             System.err.printf(
-                    "Unknown benchmark \"%s\"; -Dlite.bench must be \"%s\", \"%s\" or one of %s%n",
-                    name, CALLERS, LOG, BENCHMARKS.keySet());
+                    "Unknown benchmark \"%s\"; -Dlite.bench must be one of %s or %s%n",
+                    name, OTHERS.keySet(), BENCHMARKS.keySet());
             System.exit(2);
             return;
         }

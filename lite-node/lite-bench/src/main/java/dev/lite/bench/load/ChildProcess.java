@@ -45,7 +45,18 @@ public final class ChildProcess implements AutoCloseable {
      * @param options of the JVM
      */
     public static ChildProcess java(String name, List<String> options, Class<?> main, List<String> arguments) {
-        List<String> command = new ArrayList<>(List.of(
+        return java(List.of(), name, options, main, arguments);
+    }
+
+    /**
+     * Starts a JVM by another command.
+     *
+     * @param by a command that becomes the one after it, as {@code ip netns exec NAMESPACE} does
+     */
+    public static ChildProcess java(
+            List<String> by, String name, List<String> options, Class<?> main, List<String> arguments) {
+        List<String> command = new ArrayList<>(by);
+        command.addAll(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xms256m",

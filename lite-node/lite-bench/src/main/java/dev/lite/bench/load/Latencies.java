@@ -4,7 +4,7 @@ package dev.lite.bench.load;
  * A histogram of times: exact below {@value #STEPS} ns, above it {@value #STEPS} steps for each doubling, so that a value
  * is off by less than 1 %. Used by one thread.
  */
-final class Latencies {
+public final class Latencies {
     private static final int STEP_BITS = 6;
     private static final int STEPS = 1 << STEP_BITS;
     private static final int BUCKETS = (Long.SIZE - STEP_BITS) * STEPS;
@@ -12,24 +12,27 @@ final class Latencies {
     private final long[] counts = new long[BUCKETS];
     private long all;
 
-    void add(long ns) {
+    /** Adds a time in nanoseconds. */
+    public void add(long ns) {
         counts[bucket(Math.max(0, ns))]++;
         all++;
     }
 
-    void add(Latencies other) {
+    /** Adds all times of another histogram. */
+    public void add(Latencies other) {
         for (int i = 0; i < BUCKETS; i++) {
             counts[i] += other.counts[i];
         }
         all += other.all;
     }
 
-    long count() {
+    /** The number of times. */
+    public long count() {
         return all;
     }
 
     /** The smallest time in nanoseconds that this share of all operations does not exceed; 0 without operations. */
-    double quantile(double share) {
+    public double quantile(double share) {
         long wanted = Math.max(1, (long) Math.ceil(all * share));
         long seen = 0;
         for (int i = 0; i < BUCKETS; i++) {

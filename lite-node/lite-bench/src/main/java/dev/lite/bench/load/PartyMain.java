@@ -73,7 +73,8 @@ public final class PartyMain {
         return loop.run(TimeUnit.MILLISECONDS.toNanos(Long.parseLong(words[2]))).toLine();
     }
 
-    private static void answer(UnaryOperator<String> commands) throws IOException {
+    /** Answers each line of the input until it ends. */
+    public static void answer(UnaryOperator<String> commands) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             String answer;

@@ -47,6 +47,7 @@ final class FairQueue {
 
     private static final class Clock {
         private long served;
+        private long round;
         private final ArrayDeque<Ticket> tickets = new ArrayDeque<>();
     }
 
@@ -62,6 +63,13 @@ final class FairQueue {
     /** The clock of the last served operation, before it was served. */
     @GuardedBy("this")
     private long now;
+
+    /** Rounds of {@link #takeActive}, and the applications that were served in this one. */
+    @GuardedBy("this")
+    private long round = 1;
+
+    @GuardedBy("this")
+    private int active;
 
     private volatile boolean empty = true;
 
@@ -157,6 +165,10 @@ final class FairQueue {
 
     @GuardedBy("this")
     private void serve(Clock clock, long cost) {
+        if (clock.round != round) {
+            clock.round = round;
+            active++;
+        }
         now = Math.max(now, clock.served);
         clock.served = Math.max(clock.served, now - CREDIT_BYTES) + cost;
     }
@@ -168,6 +180,14 @@ final class FairQueue {
             clock.served = now;
             return clock;
         });
+    }
+
+    /** How many applications were served since the last call. */
+    synchronized int takeActive() {
+        int count = active;
+        active = 0;
+        round++;
+        return count;
     }
 
     /** The application has ended. What it still has in the queue continues. */

@@ -8,7 +8,8 @@ import dev.lite.os.waiting.Deadline;
  * The transfers under way to one node. They are bounded, so that a queue forms here, where high priority overtakes low
  * priority and applications of one priority take turns, and not in the link, where it is too late. Any thread.
  *
- * <p>Bound: {@value #OPERATIONS_MAX} transfers and {@value #BYTES_MAX} bytes, and one more transfer. Low priority has a part
+ * <p>Bound: {@value #OPERATIONS_MAX} transfers and {@value #BYTES_MAX} bytes, and one more transfer. While several
+ * applications of one priority share the link, the bytes are fewer: see {@link BytesLimit}. Low priority has a part
  * of it, so that high priority always finds a bounce buffer.
  */
 final class LinkWindow {
@@ -16,6 +17,8 @@ final class LinkWindow {
     static final int LOW_OPERATIONS_MAX = 16;
     static final long BYTES_MAX = 1 << 20;
     static final long LOW_BYTES_MAX = 512 << 10;
+
+    private final BytesLimit limit = new BytesLimit(BYTES_MAX);
 
     private final FairQueue high = new FairQueue(this::takeHigh);
     private final FairQueue low = new FairQueue(this::takeLow);
@@ -33,7 +36,7 @@ final class LinkWindow {
     private long lowBytes;
 
     private synchronized boolean takeHigh(long cost) {
-        if (operations >= OPERATIONS_MAX || bytes >= BYTES_MAX) {
+        if (operations >= OPERATIONS_MAX || bytes >= limit.bytes()) {
             return false;
         }
         operations++;
@@ -65,8 +68,16 @@ final class LinkWindow {
         return queue.tryEnter(application, cost) || queue.await(queue.enter(application, cost), deadline);
     }
 
+    /** The longest transfer that should go in one piece now. */
+    long pieceBytes() {
+        return limit.pieceBytes();
+    }
+
     /** A transfer has ended. */
     void leave(Priority priority, long cost) {
+        if (limit.ended(System.nanoTime(), cost)) {
+            limit.adapt(Math.max(high.takeActive(), low.takeActive()));
+        }
         synchronized (this) {
             operations--;
             bytes -= cost;

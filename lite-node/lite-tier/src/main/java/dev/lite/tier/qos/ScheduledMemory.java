@@ -16,8 +16,6 @@ import org.jspecify.annotations.Nullable;
  * so that others go between. Any thread.
  */
 final class ScheduledMemory implements RemoteMemory {
-    static final long PIECE_BYTES = 256 << 10;
-
     private final RemoteMemory memory;
     private final IntFunction<LinkWindow> windows;
     private final Object application;
@@ -40,7 +38,7 @@ final class ScheduledMemory implements RemoteMemory {
         LinkWindow window = windows.apply(node);
         long done = 0;
         do {
-            long bytes = Math.min(PIECE_BYTES, length - done);
+            long bytes = Math.min(window.pieceBytes(), length - done);
             long cost = Flow.cost(bytes);
             enter(window, cost, deadline);
             try {

@@ -122,4 +122,16 @@ class FairQueueTest {
         room = 1;
         assertThat(queue.tryEnter("second", 1)).as("its room is not lost").isTrue();
     }
+
+    @Test
+    void itCountsTheApplicationsThatWereServedSinceTheLastTime() {
+        room = Long.MAX_VALUE;
+        assertThat(queue.tryEnter("one", 1)).isTrue();
+        assertThat(queue.tryEnter("one", 1)).isTrue();
+        assertThat(queue.tryEnter("two", 1)).isTrue();
+        assertThat(queue.takeActive()).isEqualTo(2);
+        assertThat(queue.takeActive()).isZero();
+        assertThat(queue.tryEnter("two", 1)).isTrue();
+        assertThat(queue.takeActive()).isEqualTo(1);
+    }
 }
