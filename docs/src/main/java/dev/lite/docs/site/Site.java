@@ -40,7 +40,8 @@ public final class Site {
                     "docs/operating/failures.md",
                     "docs/operating/manager.md",
                     "docs/operating/qos.md",
-                    "docs/operating/rdma.md"),
+                    "docs/operating/rdma.md",
+                    "docs/security.md"),
             new Section("Internals", "docs/internals.md", "docs/simulation.md", "docs/contributing.md"));
 
     private static final HtmlRenderer RENDERER = HtmlRenderer.builder()
