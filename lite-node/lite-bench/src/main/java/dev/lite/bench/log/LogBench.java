@@ -30,7 +30,7 @@ import java.util.regex.Pattern;
 public final class LogBench {
     private static final int RUNS = 5;
     private static final int RUN_MS = 400;
-    private static final int WARM_UP_MS = 3000;
+    private static final int WARM_UP_MS = 2000;
     private static final long RAW_BYTES = 64L << 20;
     private static final int SMALL = 16;
     private static final Duration START = Duration.ofSeconds(60);
@@ -83,7 +83,7 @@ public final class LogBench {
         rows.add(new Row(new LogLoad(Kind.APPEND, SMALL, 4), 2));
         rows.add(new Row(new LogLoad(Kind.BATCH, SMALL, 1), 2));
         rows.add(new Row(new LogLoad(Kind.APPEND_64, SMALL, 1), 2));
-        for (int bytes : new int[] {64, 256, 1024, 4096, 16384}) {
+        for (int bytes : new int[] {64, 256, 1024, 4096}) {
             if (local) {
                 rows.add(new Row(new LogLoad(Kind.RAW, bytes, 1), 2));
             }

@@ -71,6 +71,10 @@ final class Appender {
         long before;
         try {
             before = segment.decide(slot, word);
+        } catch (LmrFreedException e) {
+            // Not executed: a free waits for operations in flight, and refuses others. This thread was slower than the
+            // cleaner.
+            return -1;
         } catch (LiteException e) {
             before = decideAgain(segment, slot, word, e);
         }
@@ -97,7 +101,7 @@ final class Appender {
             } catch (LiteException e) {
                 if (retry.isOver(e)) {
                     throw new AppendUncertainException(
-                            "the commit at %s of log \"%s\" got no answer within %s: %s"
+                            "the outcome of the commit at %s of log \"%s\" is not known after %s: %s"
                                     .formatted(
                                             LogPosition.text(LogPosition.of(segment.number, slot, 0)),
                                             log,

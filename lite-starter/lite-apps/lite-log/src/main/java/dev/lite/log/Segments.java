@@ -99,7 +99,8 @@ final class Segments implements AutoCloseable {
         });
     }
 
-    private Segment created(long number) {
+    /** Maps a segment, or creates it. */
+    Segment created(long number) {
         Segment known = mapped.get(number);
         if (known != null) {
             return known;
@@ -108,14 +109,21 @@ final class Segments implements AutoCloseable {
             throw new LogStateException("the log \"%s\" has used up its numbers of segments".formatted(metadata.log));
         }
         LmrHandle handle = createOrMap(number);
-        long first = firstUnlessDeleted();
-        if (first <= number) {
-            return remember(new Segment(number, handle, geometry));
-        }
-        // It had been removed, so this call has created it again.
-        free(handle, number);
-        if (first == DELETED) {
-            throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+        boolean kept = false;
+        try {
+            long first = firstUnlessDeleted();
+            if (first <= number) {
+                kept = true;
+                return remember(new Segment(number, handle, geometry));
+            }
+            free(number); // It had been removed, so this call has created it again.
+            if (first == DELETED) {
+                throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+            }
+        } finally {
+            if (!kept) {
+                handle.unmap();
+            }
         }
         return created(metadata.last());
     }
@@ -125,7 +133,19 @@ final class Segments implements AutoCloseable {
         try {
             return metadata.state() == Metadata.STATE_DELETED ? DELETED : metadata.first();
         } catch (LmrFreedException e) {
+            if (!isMetadataFree()) {
+                throw new LogStateException("the log \"%s\" is closed".formatted(metadata.log));
+            }
             return DELETED;
+        }
+    }
+
+    /** Asks the directory, since a handle that was unmapped here throws the same exception. */
+    private boolean isMetadataFree() {
+        try (LmrHandle handle = memory.map(Metadata.name(metadata.log), Permission.READ)) {
+            return handle.id() != metadata.handle.id();
+        } catch (LmrNotFoundException e) {
+            return true;
         }
     }
 
@@ -146,8 +166,7 @@ final class Segments implements AutoCloseable {
         }
     }
 
-    private void free(LmrHandle handle, long number) {
-        handle.unmap();
+    private void free(long number) {
         try (LmrHandle master = memory.map(metadata.segmentName(number), Permission.MASTER)) {
             master.free();
         } catch (LmrNotFoundException e) {

@@ -126,6 +126,26 @@ class HoleTest {
     }
 
     @Test
+    void aLogThatIsClosedWhileItMakesASegmentFreesNothing() {
+        LiteLog log = fixture.create("closing", small());
+        Segments late =
+                new Segments(fixture.session(1).memory(), unmappedMetadata("closing"), small(), true); // as after close
+        log.append(bytes("kept"));
+        assertThatThrownBy(() -> late.created(0))
+                .isInstanceOf(LogStateException.class)
+                .hasMessageContaining("closed");
+        assertThat(read(log.reader(log.firstPosition()))).containsExactly("kept");
+    }
+
+    private static Metadata unmappedMetadata(String name) {
+        LmrHandle handle = fixture.session(1)
+                .memory()
+                .map(Metadata.name(name), Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        handle.unmap();
+        return new Metadata(name, handle);
+    }
+
+    @Test
     void aTornEntryIsFoundAndCanBeSkipped() {
         LogSpec spec = small();
         LiteLog log = fixture.create("torn", spec);

@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -211,6 +212,39 @@ class LostAnswersTest {
             // At most some 2,000 in the first 50 µs, and then 100 in a second. Short sleeps would give 20,000, none
             // millions.
             assertThat(polls.get()).isPositive().isLessThan(3_000);
+        }
+    }
+
+    @Test
+    void aWriterThatIsSlowerThanTheCleanerAppendsAgain() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LogSpec spec = LogFixture.small().withRetentionBytes(0);
+            LiteLog plain = fixture.create("slow", spec);
+            plain.startCleaner();
+            for (String slowStep : List.of("write", "testSet")) {
+                long first = LogPosition.segment(plain.endPosition());
+                AtomicBoolean once = new AtomicBoolean();
+                LiteLog log = new LiteLogs(
+                                faulty(fixture.session(0), (executed, operation) -> {
+                                    if (operation.equals(slowStep) && !executed && !once.getAndSet(true)) {
+                                        // Paused here, while others fill the segment and the cleaner frees it.
+                                        while (LogPosition.segment(plain.append(LogFixture.bytes("filler")))
+                                                < first + 3) {}
+                                        Waits.until(
+                                                "the segment is removed",
+                                                () -> LogPosition.segment(plain.firstPosition()) > first + 1);
+                                    }
+                                }),
+                                Waits.seconds(20))
+                        .open("slow");
+                long position = log.append(LogFixture.bytes("slow " + slowStep));
+                assertThat(LogPosition.segment(position)).isGreaterThan(first + 1);
+                LogReader reader = plain.reader(position);
+                LogTransaction found = reader.next(Waits.seconds(20));
+                assertThat(found).isNotNull();
+                assertThat(found.bytes(0)).isEqualTo(LogFixture.bytes("slow " + slowStep));
+                assertThat(once.get()).isTrue();
+            }
         }
     }
 }
