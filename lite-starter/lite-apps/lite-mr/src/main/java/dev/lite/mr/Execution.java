@@ -7,8 +7,8 @@ import dev.lite.mr.data.Run;
 import dev.lite.mr.data.RunWriter;
 import dev.lite.mr.data.Table;
 import dev.lite.mr.job.Emitter;
+import dev.lite.mr.job.InputRecord;
 import dev.lite.mr.job.Job;
-import dev.lite.mr.job.Record;
 import dev.lite.mr.job.Reduced;
 import dev.lite.mr.job.Slice;
 import java.io.UncheckedIOException;
@@ -125,7 +125,7 @@ final class Execution {
         Pairs pairs = new Pairs();
         try (Source source = Source.open(worker.lite(), input)) {
             RecordReader reader = new RecordReader(source, inputNumber, format, start, end);
-            Record record = reader.record();
+            InputRecord record = reader.record();
             while (reader.next()) {
                 checkCancelled();
                 map(record, pairs, input);
@@ -139,7 +139,7 @@ final class Execution {
         return new Done(counters, List.of(), List.of());
     }
 
-    private void map(Record record, Emitter pairs, Input input) {
+    private void map(InputRecord record, Emitter pairs, Input input) {
         try {
             job.map(record, pairs);
         } catch (LiteException | CancelledException e) {

@@ -19,8 +19,9 @@ import java.util.Map;
  * }</pre>
  */
 public final class MrMain {
-    private static final String USAGE = "usage: worker SOCKET GROUP THREADS%n"
-            + "       run SOCKET GROUP JOB-CLASS OUTPUT-FILE INPUT-FILE... [NAME=VALUE...]%n";
+    private static final String USAGE = """
+            usage: worker SOCKET GROUP THREADS
+                   run SOCKET GROUP JOB-CLASS OUTPUT-FILE INPUT-FILE... [NAME=VALUE...]""";
     private static final int WRONG = 2;
     private static final int RUN_WORDS_MIN = 6;
 
@@ -35,7 +36,7 @@ public final class MrMain {
             } else if (words.size() >= RUN_WORDS_MIN && words.getFirst().equals("run")) {
                 run(words);
             } else {
-                System.err.printf(USAGE);
+                System.err.println(USAGE);
                 System.exit(WRONG);
             }
         } catch (LiteException | MrException | IllegalArgumentException e) {

@@ -116,7 +116,7 @@ public final class MrWorker implements AutoCloseable {
     boolean isCurrent(Registration asked) {
         lock.lock();
         try {
-            return registration == asked && !closed;
+            return asked.equals(registration) && !closed;
         } finally {
             lock.unlock();
         }
@@ -126,7 +126,7 @@ public final class MrWorker implements AutoCloseable {
     void lost(Registration given) {
         lock.lock();
         try {
-            if (registration != given) {
+            if (!given.equals(registration)) {
                 return;
             }
             registration = null;

@@ -305,8 +305,8 @@ final class Plan {
         slot.runs.clear();
         for (Task task : tasks) {
             task.attempts.removeIf(attempt -> attempt.slot == slot);
-            boolean lost = task.state == State.DONE && task.owner == slot
-                    || task.state == State.RUNNING && task.attempts.isEmpty();
+            boolean lost = (task.state == State.DONE && task.owner == slot)
+                    || (task.state == State.RUNNING && task.attempts.isEmpty());
             if (lost) {
                 task.state = State.PENDING;
                 task.owner = null;

@@ -1,6 +1,6 @@
 package dev.lite.mr;
 
-import dev.lite.mr.job.Record;
+import dev.lite.mr.job.InputRecord;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -20,7 +20,7 @@ final class RecordReader {
     private final Source source;
     private final RecordFormat format;
     private final long splitEnd;
-    private final Record record;
+    private final InputRecord record;
     /** The bytes of the source from {@link #base} on. */
     private byte[] buffer = new byte[BLOCK];
 
@@ -32,7 +32,7 @@ final class RecordReader {
         this.source = source;
         this.format = format;
         splitEnd = Math.min(end, source.size());
-        record = new Record(input);
+        record = new InputRecord(input);
         if (format.recordBytes() > 0) {
             long behindHeader = Math.max(0, start - format.headerBytes());
             long first = (behindHeader + format.recordBytes() - 1) / format.recordBytes();
@@ -44,7 +44,7 @@ final class RecordReader {
     }
 
     /** The record, which {@link #next} changes. */
-    Record record() {
+    InputRecord record() {
         return record;
     }
 
@@ -124,7 +124,7 @@ final class RecordReader {
         int i = from;
         for (; i <= to - Long.BYTES; i += Long.BYTES) {
             long word = (long) LONG.get(array, i) ^ LINE_FEEDS;
-            long found = word - ONES & ~word & HIGH_BITS;
+            long found = (word - ONES) & ~word & HIGH_BITS;
             if (found != 0) {
                 return i + (Long.numberOfTrailingZeros(found) >>> 3);
             }

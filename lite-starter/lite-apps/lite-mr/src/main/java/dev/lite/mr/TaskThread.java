@@ -24,7 +24,7 @@ final class TaskThread implements Runnable {
     /** A task under way, and the master's board, which says whether it is still wanted. */
     private record Watched(Execution execution, LmrHandle board, int task) {
         boolean isObsolete() {
-            return board.getLong(0) != 0 || task >= 0 && board.getLong((1L + task) * Long.BYTES) != 0;
+            return board.getLong(0) != 0 || (task >= 0 && board.getLong((1L + task) * Long.BYTES) != 0);
         }
     }
 
@@ -40,7 +40,7 @@ final class TaskThread implements Runnable {
     void checkBoard() {
         Watched now = watched;
         try {
-            if (now != null && now.isObsolete() && watched == now) {
+            if (now != null && now.isObsolete() && now.equals(watched)) {
                 now.execution.cancel();
             }
         } catch (LiteException e) {
@@ -117,7 +117,7 @@ final class TaskThread implements Runnable {
             watched = null;
         }
         Wire.Out out = ask(Wire.Ask.FAILED, registration).number(job).number(task);
-        registration.call(out.number(failure.ordinal()).text(message), "the reason of a failure");
+        registration.call(out.kind(failure).text(message), "the reason of a failure");
     }
 
     private static Input input(Wire.In order) {

@@ -51,10 +51,14 @@ final class Wire {
         private final DataOutputStream data = new DataOutputStream(bytes);
 
         Out(Enum<?> kind) {
-            number(kind.ordinal());
+            kind(kind);
         }
 
         Out() {}
+
+        Out kind(Enum<?> kind) {
+            return text(kind.name());
+        }
 
         Out number(long number) {
             return write(() -> data.writeLong(number));
@@ -132,12 +136,7 @@ final class Wire {
         }
 
         <E extends Enum<E>> E kind(Class<E> type) {
-            E[] kinds = type.getEnumConstants();
-            int index = integer();
-            if (kinds == null || index < 0 || index >= kinds.length) {
-                throw new IllegalArgumentException("%d is no %s".formatted(index, type.getSimpleName()));
-            }
-            return kinds[index];
+            return Enum.valueOf(type, text());
         }
 
         long number() {

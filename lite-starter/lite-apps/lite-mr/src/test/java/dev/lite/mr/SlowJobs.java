@@ -2,8 +2,8 @@ package dev.lite.mr;
 
 import dev.lite.mr.job.Combiner;
 import dev.lite.mr.job.Emitter;
+import dev.lite.mr.job.InputRecord;
 import dev.lite.mr.job.Job;
-import dev.lite.mr.job.Record;
 import dev.lite.mr.job.Reduced;
 import dev.lite.mr.job.Slice;
 import dev.lite.mr.job.Values;
@@ -85,7 +85,7 @@ public final class SlowJobs {
         }
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             if (record.position() > 20_000) {
                 gate.stop();
             }
@@ -112,7 +112,7 @@ public final class SlowJobs {
         }
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             words.map(record, out);
         }
 
@@ -144,7 +144,7 @@ public final class SlowJobs {
         }
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             words.map(record, out);
         }
 
@@ -171,7 +171,7 @@ public final class SlowJobs {
         public Poisoned() {}
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             if (record.text().equals("poison")) {
                 throw new IllegalStateException("cannot digest it");
             }
@@ -185,7 +185,7 @@ public final class SlowJobs {
         public PoisonedReduce() {}
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             out.emit(record, 1);
         }
 
@@ -204,7 +204,7 @@ public final class SlowJobs {
         public Expanding() {}
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             Slice large = Slice.of(new byte[100_000]);
             for (int i = 0; i < 100; i++) {
                 out.emit(record, large);
@@ -230,7 +230,7 @@ public final class SlowJobs {
         }
 
         @Override
-        public void map(Record record, Emitter out) {
+        public void map(InputRecord record, Emitter out) {
             out.emit(Slice.of(new byte[length]), 1);
         }
     }
@@ -238,6 +238,6 @@ public final class SlowJobs {
     /** Is not public, so no worker can make one. */
     static final class Hidden extends Job {
         @Override
-        public void map(Record record, Emitter out) {}
+        public void map(InputRecord record, Emitter out) {}
     }
 }

@@ -11,10 +11,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 
 /** Texts with frequent and rare words, and plain programs over them. */
 final class TestTexts {
     private static final int WORDS_MAX = 12;
+    private static final Pattern SPACE = Pattern.compile("[\\x00-\\x20]+");
 
     private TestTexts() {}
 
@@ -48,7 +50,7 @@ final class TestTexts {
     static Map<String, Long> countWords(Path... files) {
         Map<String, Long> counts = new HashMap<>();
         for (Path file : files) {
-            for (String word : read(file).split("[\\x00-\\x20]+")) {
+            for (String word : SPACE.split(read(file), -1)) {
                 if (!word.isEmpty()) {
                     counts.merge(word, 1L, Long::sum);
                 }

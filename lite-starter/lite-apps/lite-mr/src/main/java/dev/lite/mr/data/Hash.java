@@ -38,13 +38,13 @@ final class Hash {
         }
         long word = 0;
         for (int i = left - 1; i >= 0; i--) {
-            word = word << Byte.SIZE | array[at + i] & 0xff;
+            word = (word << Byte.SIZE) | (array[at + i] & 0xff);
         }
         return word;
     }
 
     private static long mix(long word) {
         long product = word * FACTOR;
-        return product ^ product >>> 29;
+        return product ^ (product >>> 29);
     }
 }

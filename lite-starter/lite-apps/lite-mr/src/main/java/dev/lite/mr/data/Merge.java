@@ -122,6 +122,6 @@ public final class Merge implements Values {
 
     private boolean isLess(Source left, Source right) {
         int order = job.compare(left.reader.key(), right.reader.key());
-        return order < 0 || order == 0 && left.number < right.number;
+        return order < 0 || (order == 0 && left.number < right.number);
     }
 }

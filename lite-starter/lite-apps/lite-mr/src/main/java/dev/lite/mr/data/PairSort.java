@@ -53,7 +53,7 @@ final class PairSort {
             word = Long.reverseBytes((long) Hash.LONG.get(data, place + head));
         } else {
             for (int i = 0; i < Long.BYTES; i++) {
-                word = word << Byte.SIZE | (i < length ? data[place + head + i] & 0xff : 0);
+                word = (word << Byte.SIZE) | (i < length ? data[place + head + i] & 0xff : 0);
             }
         }
         return word ^ Long.MIN_VALUE;
@@ -83,7 +83,7 @@ final class PairSort {
         int low = from;
         int high = middle;
         for (int i = from; i < to; i++) {
-            if (high >= to || low < middle && compare(source[low], source[high]) <= 0) {
+            if (high >= to || (low < middle && compare(source[low], source[high]) <= 0)) {
                 target[i] = source[low++];
             } else {
                 target[i] = source[high++];

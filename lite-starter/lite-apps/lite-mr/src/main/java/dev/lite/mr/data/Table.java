@@ -158,7 +158,7 @@ public final class Table {
                     return slot;
                 }
             }
-            slot = slot + 1 & mask;
+            slot = (slot + 1) & mask;
         }
     }
 
@@ -172,7 +172,7 @@ public final class Table {
             int valueOffset,
             int valueLength) {
         int at = append(hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
-        slots[slot] = (long) hash << 32 | at + 1;
+        slots[slot] = ((long) hash << 32) | (at + 1);
         if (count * 2 > slots.length) {
             long[] former = slots;
             slots = new long[former.length * 2];
@@ -181,7 +181,7 @@ public final class Table {
                 if (entry != 0) {
                     int place = (int) (entry >>> 32) & mask;
                     while (slots[place] != 0) {
-                        place = place + 1 & mask;
+                        place = (place + 1) & mask;
                     }
                     slots[place] = entry;
                 }

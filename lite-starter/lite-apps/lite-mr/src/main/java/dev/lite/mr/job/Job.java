@@ -21,7 +21,7 @@ public abstract class Job {
     public void setup(Map<String, String> parameters) {}
 
     /** Emits pairs for a record. What it throws fails the job, with the place of the record. */
-    public abstract void map(Record record, Emitter out);
+    public abstract void map(InputRecord record, Emitter out);
 
     /** How values of equal keys are combined before they are sent; null if they are not. */
     public @Nullable Combiner combiner() {

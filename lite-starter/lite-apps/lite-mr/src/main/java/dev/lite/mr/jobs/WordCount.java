@@ -2,8 +2,8 @@ package dev.lite.mr.jobs;
 
 import dev.lite.mr.job.Combiner;
 import dev.lite.mr.job.Emitter;
+import dev.lite.mr.job.InputRecord;
 import dev.lite.mr.job.Job;
-import dev.lite.mr.job.Record;
 
 /** Counts words: runs of bytes above the space. Key: the word. Value: how often it occurs. */
 public final class WordCount extends Job {
@@ -11,7 +11,7 @@ public final class WordCount extends Job {
     public WordCount() {}
 
     @Override
-    public void map(Record record, Emitter out) {
+    public void map(InputRecord record, Emitter out) {
         byte[] array = record.array();
         int end = record.offset() + record.length();
         int at = record.offset();

@@ -1,12 +1,12 @@
 package dev.lite.mr.job;
 
 /** One record of an input: a line without its line feed, or so many bytes. One thread. */
-public final class Record extends Slice {
+public final class InputRecord extends Slice {
     private final int input;
     private long position;
 
     /** Creates an empty record of an input. */
-    public Record(int input) {
+    public InputRecord(int input) {
         this.input = input;
     }
 
