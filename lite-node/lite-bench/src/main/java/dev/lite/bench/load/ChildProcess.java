@@ -82,7 +82,7 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /** Sends one line. */
-    void send(String line) {
+    public void send(String line) {
         input.println(line);
     }
 
