@@ -47,8 +47,7 @@ final class MapReduceBench implements BenchMain.Benchmark {
 
     @Override
     public void run(BenchReport report) {
-        report.note(
-                "ours: LITE-MR, two worker processes; raw: a plain program with two threads, beside it");
+        report.note("ours: LITE-MR, two worker processes; raw: a plain program with two threads, beside it");
         Path directory = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
         List<ChildProcess> processes = new ArrayList<>();
         try (BenchNodes nodes = new BenchNodes(WORKERS, ARENA_BYTES);

@@ -13,7 +13,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -437,7 +436,7 @@ final class Crew implements RpcHandler, AutoCloseable {
         Map<String, Long> counters() {
             lock.lock();
             try {
-                return new HashMap<>(plan.counters);
+                return plan.counters();
             } finally {
                 lock.unlock();
             }
@@ -470,7 +469,7 @@ final class Crew implements RpcHandler, AutoCloseable {
                     plan.done(Plan.Kind.MERGE),
                     plan.total(Plan.Kind.MERGE),
                     List.of(),
-                    plan.counters,
+                    plan.counters(),
                     plan.again);
         }
 

@@ -77,6 +77,9 @@ final class Plan {
         /** Whether the workers were told that it is done. */
         boolean wasDone;
 
+        /** Those of the accepted execution. */
+        private Map<String, Long> counters = Map.of();
+
         private String againReason = "";
         private int lostInputs;
         private long notBeforeNs = Long.MIN_VALUE;
@@ -100,7 +103,6 @@ final class Plan {
     }
 
     final List<Task> tasks = new ArrayList<>();
-    final Map<String, Long> counters = new HashMap<>();
     final List<String> again = new ArrayList<>();
     private final List<Task> maps;
     private final Task root;
@@ -148,6 +150,17 @@ final class Plan {
         return (int) tasks.stream()
                 .filter(task -> task.kind == kind && task.isDone())
                 .count();
+    }
+
+    /** The counters of the tasks that are done, each once. */
+    Map<String, Long> counters() {
+        Map<String, Long> sums = new HashMap<>();
+        for (Task task : tasks) {
+            if (task.isDone()) {
+                task.counters.forEach((name, value) -> sums.merge(name, value, Long::sum));
+            }
+        }
+        return sums;
     }
 
     void join(Slot slot) {
@@ -261,7 +274,7 @@ final class Plan {
         task.owner = slot;
         task.run = run;
         slot.dirty |= task.kind == Kind.MAP;
-        more.forEach((name, value) -> counters.merge(name, value, Long::sum));
+        task.counters = Map.copyOf(more);
         for (Task input : task.inputs) {
             if (input.owner != null && input.state == State.DONE) {
                 input.owner.toFree.add(input.id);

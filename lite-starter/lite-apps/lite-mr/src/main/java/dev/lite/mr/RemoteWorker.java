@@ -65,7 +65,8 @@ final class RemoteWorker {
                 }
             }
         } catch (LiteException e) {
-            lost.lost(this, "worker %s at %s was lost: %s".formatted(name, node, e.getMessage()));
+            String reason = e.code() == LiteException.Code.LMR_FREED ? "its session has ended" : e.getMessage();
+            lost.lost(this, "worker %s at %s was lost: %s".formatted(name, node, reason));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } finally {

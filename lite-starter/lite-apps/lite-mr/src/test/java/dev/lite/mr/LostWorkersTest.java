@@ -61,6 +61,7 @@ class LostWorkersTest {
             TestCluster.kill(victim);
             JobResult result = get(running);
             assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+            assertThat(result.counters()).containsEntry("records", 2_000L);
             assertThat(master.workers()).isEqualTo(1);
             assertThat(result.again()).isNotEmpty().allMatch(again -> again.contains("again on worker-"));
             Waits.until("the job's memory is free", () -> cluster.lmrBytes() <= before);

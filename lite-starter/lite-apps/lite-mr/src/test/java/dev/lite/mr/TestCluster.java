@@ -163,7 +163,7 @@ final class TestCluster implements AutoCloseable {
         delete(sockets);
     }
 
-    private static void delete(Path directory) {
+    static void delete(Path directory) {
         if (!Files.exists(directory)) {
             return;
         }
