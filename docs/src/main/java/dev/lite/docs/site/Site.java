@@ -42,6 +42,7 @@ public final class Site {
                     "docs/operating/qos.md",
                     "docs/operating/rdma.md",
                     "docs/security.md"),
+            new Section("Applications", "docs/mapreduce.md"),
             new Section("Internals", "docs/internals.md", "docs/simulation.md", "docs/contributing.md"));
 
     private static final HtmlRenderer RENDERER = HtmlRenderer.builder()

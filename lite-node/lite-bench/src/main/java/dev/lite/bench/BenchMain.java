@@ -15,6 +15,7 @@ public final class BenchMain {
             Map.entry("allocation", new AllocationBench()),
             Map.entry("lock", new LockBench()),
             Map.entry("memory-ops", new MemoryOpsBench()),
+            Map.entry("mr", new MapReduceBench()),
             Map.entry("names", new NamesBench()),
             Map.entry("one-sided", new OneSidedBench()),
             Map.entry("rdma", new RdmaBench()),

@@ -1,0 +1,362 @@
+package dev.lite.mr;
+
+import dev.lite.mr.data.Run;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tasks of a job, and which of them are done: map tasks, one reduce task per partition, and a tree of merge tasks of which the last one
+ * has the result. Decides what a free thread does. The master's lock guards it.
+ */
+final class Plan {
+    private static final long STRAGGLER_NS_MIN = 1_000_000_000;
+    private static final long LOST_INPUT_PAUSE_NS = 200_000_000;
+    private static final int LOST_INPUTS_MAX = 50;
+
+    enum Kind {
+        MAP,
+        REDUCE,
+        MERGE
+    }
+
+    enum State {
+        PENDING,
+        RUNNING,
+        DONE,
+        /** It was done, and its result was used and freed. */
+        FREED
+    }
+
+    /** What one map task reads. */
+    record Split(int input, long start, long end) {}
+
+    /** A thread of a worker, as this job knows it. */
+    static final class Slot {
+        final String worker;
+        /** Whether it executed a task of this job. */
+        boolean joined;
+        /** Whether it has map results that it has not written yet. */
+        boolean dirty;
+        /** Whether the job does without it, because it does not come back from a task. */
+        boolean abandoned;
+
+        boolean released;
+        /** By partition, of all tasks that it was accepted for. */
+        final List<PartitionRun> runs = new ArrayList<>();
+        /** The tasks whose results it has to free. */
+        final List<Integer> toFree = new ArrayList<>();
+
+        Slot(String worker) {
+            this.worker = worker;
+        }
+    }
+
+    record PartitionRun(int partition, Run run) {}
+
+    private record Attempt(Slot slot, long startNs) {}
+
+    /** A task. */
+    static final class Task {
+        final int id;
+        final Kind kind;
+        final int index;
+        final @Nullable Split split;
+        final List<Task> inputs;
+        private final List<Attempt> attempts = new ArrayList<>();
+        State state = State.PENDING;
+
+        @Nullable
+        Slot owner;
+
+        Run run = new Run(List.of());
+        /** Whether the workers were told that it is done. */
+        boolean wasDone;
+
+        /** Those of the accepted execution. */
+        private Map<String, Long> counters = Map.of();
+
+        private String againReason = "";
+        private int lostInputs;
+        private long notBeforeNs = Long.MIN_VALUE;
+
+        Task(int id, Kind kind, int index, @Nullable Split split, List<Task> inputs) {
+            this.id = id;
+            this.kind = kind;
+            this.index = index;
+            this.split = split;
+            this.inputs = inputs;
+        }
+
+        boolean isDone() {
+            return state == State.DONE || state == State.FREED;
+        }
+
+        @Override
+        public String toString() {
+            return kind.name().toLowerCase(java.util.Locale.ROOT) + " task " + index;
+        }
+    }
+
+    final List<Task> tasks = new ArrayList<>();
+    final List<String> again = new ArrayList<>();
+    private final List<Task> maps;
+    private final Task root;
+    private final Map<Kind, List<Long>> durations = new HashMap<>();
+    private final List<Slot> slots = new ArrayList<>();
+
+    Plan(List<Split> splits, int partitions) {
+        for (Split split : splits) {
+            tasks.add(new Task(tasks.size(), Kind.MAP, tasks.size(), split, List.of()));
+        }
+        maps = List.copyOf(tasks);
+        List<Task> round = new ArrayList<>();
+        for (int i = 0; i < partitions; i++) {
+            round.add(add(Kind.REDUCE, i, List.of()));
+        }
+        int merges = 0;
+        while (round.size() > 1) {
+            List<Task> next = new ArrayList<>();
+            for (int i = 0; i + 1 < round.size(); i += 2) {
+                next.add(add(Kind.MERGE, merges++, List.of(round.get(i), round.get(i + 1))));
+            }
+            if (round.size() % 2 == 1) {
+                next.add(round.getLast());
+            }
+            round = next;
+        }
+        root = round.getFirst();
+    }
+
+    private Task add(Kind kind, int index, List<Task> inputs) {
+        Task task = new Task(tasks.size(), kind, index, null, inputs);
+        tasks.add(task);
+        return task;
+    }
+
+    Task root() {
+        return root;
+    }
+
+    int total(Kind kind) {
+        return (int) tasks.stream().filter(task -> task.kind == kind).count();
+    }
+
+    int done(Kind kind) {
+        return (int) tasks.stream()
+                .filter(task -> task.kind == kind && task.isDone())
+                .count();
+    }
+
+    /** The counters of the tasks that are done, each once. */
+    Map<String, Long> counters() {
+        Map<String, Long> sums = new HashMap<>();
+        for (Task task : tasks) {
+            if (task.isDone()) {
+                task.counters.forEach((name, value) -> sums.merge(name, value, Long::sum));
+            }
+        }
+        return sums;
+    }
+
+    void join(Slot slot) {
+        if (!slot.joined) {
+            slot.joined = true;
+            slots.add(slot);
+        }
+    }
+
+    /** Whether the thread has to write its map results now: no map task is left to start. */
+    boolean shouldFinish(Slot slot) {
+        return slot.dirty && maps.stream().allMatch(Task::isDone);
+    }
+
+    /** Starts the next task of a thread; null if there is none now. */
+    @Nullable
+    Task next(Slot slot, long nowNs) {
+        List<Task> needed = new ArrayList<>();
+        collectNeeded(root, needed);
+        boolean mapsNeeded = needed.stream().anyMatch(task -> task.kind == Kind.REDUCE);
+        boolean mapsDone =
+                maps.stream().allMatch(Task::isDone) && slots.stream().noneMatch(each -> each.dirty);
+        List<Task> candidates = mapsNeeded && !mapsDone ? new ArrayList<>(maps) : new ArrayList<>();
+        for (Task task : needed) {
+            boolean ready = task.kind == Kind.REDUCE
+                    ? mapsDone
+                    : task.inputs.stream().allMatch(input -> input.state == State.DONE);
+            if (ready && task.notBeforeNs <= nowNs) {
+                candidates.add(task);
+            }
+        }
+        for (Task task : candidates) {
+            if (task.state == State.PENDING) {
+                if (!task.againReason.isEmpty()) {
+                    again.add("%s again on %s: %s".formatted(task, slot.worker, task.againReason));
+                    task.againReason = "";
+                }
+                return start(task, slot, nowNs);
+            }
+        }
+        for (Task task : candidates) {
+            if (isStraggler(task, slot, nowNs)) {
+                again.add("%s a second time on %s: it takes long on %s"
+                        .formatted(task, slot.worker, task.attempts.getFirst().slot.worker));
+                return start(task, slot, nowNs);
+            }
+        }
+        return null;
+    }
+
+    private static Task start(Task task, Slot slot, long nowNs) {
+        task.state = State.RUNNING;
+        task.attempts.add(new Attempt(slot, nowNs));
+        return task;
+    }
+
+    /** The reduce and merge tasks that are not done, and that the result needs; inputs first. */
+    private static void collectNeeded(Task task, List<Task> needed) {
+        if (task.state != State.DONE) {
+            task.inputs.forEach(input -> collectNeeded(input, needed));
+            if (task.state == State.FREED) {
+                task.state = State.PENDING;
+                task.againReason = "its result was freed, and what it became was lost";
+            }
+            needed.add(task);
+        }
+    }
+
+    private boolean isStraggler(Task task, Slot slot, long nowNs) {
+        if (task.state != State.RUNNING || task.attempts.size() != 1 || task.attempts.getFirst().slot == slot) {
+            return false;
+        }
+        return nowNs - task.attempts.getFirst().startNs > timeoutNs(task.kind);
+    }
+
+    /** How long a task may take before a second copy starts: three times the median of its kind, and at least a second. */
+    private long timeoutNs(Kind kind) {
+        List<Long> known = durations.getOrDefault(kind, List.of());
+        if (known.isEmpty()) {
+            return kind == Kind.MAP ? 10 * STRAGGLER_NS_MIN : 30 * STRAGGLER_NS_MIN;
+        }
+        long median = known.stream().sorted(Comparator.naturalOrder()).toList().get(known.size() / 2);
+        return Math.max(STRAGGLER_NS_MIN, 3 * median);
+    }
+
+    /** The runs of a reduce task's partition, or the results of a merge task's inputs. */
+    List<Run> runsFor(Task task) {
+        if (task.kind == Kind.MERGE) {
+            return task.inputs.stream().map(input -> input.run).toList();
+        }
+        return slots.stream()
+                .flatMap(slot -> slot.runs.stream())
+                .filter(run -> run.partition == task.index)
+                .map(PartitionRun::run)
+                .toList();
+    }
+
+    /** Accepts a task, unless it was done before; then the thread drops its result. */
+    boolean accept(Task task, Slot slot, Run run, Map<String, Long> more, long nowNs) {
+        if (task.isDone() || slot.abandoned) {
+            return false;
+        }
+        for (Attempt attempt : task.attempts) {
+            if (attempt.slot == slot) {
+                durations.computeIfAbsent(task.kind, kind -> new ArrayList<>()).add(nowNs - attempt.startNs);
+            }
+        }
+        task.attempts.removeIf(attempt -> attempt.slot == slot);
+        task.state = State.DONE;
+        task.wasDone = true;
+        task.owner = slot;
+        task.run = run;
+        slot.dirty |= task.kind == Kind.MAP;
+        task.counters = Map.copyOf(more);
+        for (Task input : task.inputs) {
+            if (input.owner != null && input.state == State.DONE) {
+                input.owner.toFree.add(input.id);
+            }
+            input.state = State.FREED;
+            input.owner = null;
+            input.run = new Run(List.of());
+        }
+        return true;
+    }
+
+    /** Takes the map results that a thread has written. */
+    void finished(Slot slot, List<PartitionRun> runs) {
+        slot.dirty = false;
+        slot.runs.addAll(runs);
+    }
+
+    /**
+     * A task lost an input. It runs again, when the loss is known.
+     *
+     * @return a reason to fail the job, or null
+     */
+    @Nullable
+    String inputLost(Task task, Slot slot, String message, long nowNs) {
+        task.attempts.removeIf(attempt -> attempt.slot == slot);
+        if (task.isDone() || !task.attempts.isEmpty()) {
+            return null;
+        }
+        task.state = State.PENDING;
+        task.againReason = "it could not read an input: " + message;
+        task.notBeforeNs = nowNs + LOST_INPUT_PAUSE_NS;
+        return ++task.lostInputs > LOST_INPUTS_MAX
+                ? "the %s could not read its input %d times: %s".formatted(task, task.lostInputs, message)
+                : null;
+    }
+
+    /** A thread is lost with its worker, and all its results. */
+    void lose(Slot slot, String reason) {
+        slots.remove(slot);
+        slot.dirty = false;
+        slot.runs.clear();
+        for (Task task : tasks) {
+            task.attempts.removeIf(attempt -> attempt.slot == slot);
+            boolean lost = (task.state == State.DONE && task.owner == slot)
+                    || (task.state == State.RUNNING && task.attempts.isEmpty());
+            if (lost) {
+                task.state = State.PENDING;
+                task.owner = null;
+                task.againReason = reason;
+            }
+        }
+    }
+
+    /**
+     * Does without threads that hold accepted results, but do not come back from a map task that is done elsewhere.
+     *
+     * @return whether there was one
+     */
+    boolean abandonStuck(long nowNs) {
+        if (!maps.stream().allMatch(Task::isDone)) {
+            return false;
+        }
+        boolean any = false;
+        for (Slot slot : List.copyOf(slots)) {
+            boolean stuck = slot.dirty
+                    && maps.stream()
+                            .flatMap(task -> task.attempts.stream())
+                            .anyMatch(attempt ->
+                                    attempt.slot == slot && nowNs - attempt.startNs > 2 * timeoutNs(Kind.MAP));
+            if (stuck) {
+                slot.abandoned = true;
+                lose(slot, "a thread of %s does not return from a task".formatted(slot.worker));
+                slot.joined = true;
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    @Override
+    public String toString() {
+        return Arrays.toString(
+                tasks.stream().map(task -> task + " " + task.state).toArray());
+    }
+}

@@ -1,0 +1,119 @@
+package dev.lite.mr;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.mr.data.Run;
+import dev.lite.mr.data.RunReader;
+import dev.lite.mr.job.Job;
+import dev.lite.mr.job.Slice;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Copies the result of a job to its output. One thread. */
+final class ResultWriter {
+    private static final long MEMORY_BYTES_MAX = 256L << 20;
+
+    private final Lite lite;
+    private final JobSpec spec;
+    private final Job job;
+    private List<JobResult.Pair> pairs = new ArrayList<>();
+    private long pairCount;
+
+    ResultWriter(Lite lite, JobSpec spec, Job job) {
+        this.lite = lite;
+        this.spec = spec;
+        this.job = job;
+        job.setup(spec.parameters());
+    }
+
+    List<JobResult.Pair> pairs() {
+        return pairs;
+    }
+
+    long pairCount() {
+        return pairCount;
+    }
+
+    /**
+     * Writes the output as a whole or not at all.
+     *
+     * @throws LiteException if the result was lost; the writer can be used again
+     */
+    void write(Run run) {
+        pairs = new ArrayList<>();
+        pairCount = 0;
+        switch (spec.output()) {
+            case Output.Memory memory -> toMemory(run);
+            case Output.File file -> toFile(run, file.path());
+            case Output.Lmr lmr -> toLmr(run, lmr.name());
+        }
+    }
+
+    private void toMemory(Run run) {
+        if (run.bytes() > MEMORY_BYTES_MAX) {
+            throw new MrException("the result has %d bytes; memory takes at most %d. Use a file or an LMR"
+                    .formatted(run.bytes(), MEMORY_BYTES_MAX));
+        }
+        RunReader reader = new RunReader(lite.memory(), run);
+        while (reader.next()) {
+            pairs.add(new JobResult.Pair(
+                    Slice.of(reader.key().toBytes()), Slice.of(reader.value().toBytes())));
+        }
+        pairCount = pairs.size();
+    }
+
+    private void toFile(Run run, Path path) {
+        Path part = path.resolveSibling(path.getFileName() + ".part");
+        try {
+            try (BufferedWriter writer = Files.newBufferedWriter(part, StandardCharsets.UTF_8)) {
+                RunReader reader = new RunReader(lite.memory(), run);
+                StringBuilder line = new StringBuilder();
+                while (reader.next()) {
+                    line.setLength(0);
+                    job.format(reader.key(), reader.value(), line);
+                    writer.append(line.append('\n'));
+                    pairCount++;
+                }
+                writer.flush();
+                Files.move(part, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                Files.deleteIfExists(part);
+            }
+        } catch (IOException e) {
+            throw new MrException("cannot write file %s: %s".formatted(path, e), e);
+        }
+    }
+
+    private void toLmr(Run run, String name) {
+        if (run.pieces().isEmpty()) {
+            return;
+        }
+        LmrHandle output = lite.memory().malloc(LmrSpec.of(run.bytes()).withName(name));
+        boolean complete = false;
+        try {
+            long offset = 0;
+            for (Run.Piece piece : run.pieces()) {
+                try (LmrHandle source = lite.memory().map(piece.id(), Permission.READ)) {
+                    lite.memory().memcpy(source, 0, output, offset, piece.bytes());
+                }
+                offset += piece.bytes();
+            }
+            complete = true;
+        } finally {
+            if (complete) {
+                output.unmap();
+            } else {
+                output.free();
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+package dev.lite.mr;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.Permission;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One thread of a worker: pulls tasks, executes them, and reports. Its own thread runs it; others call only the marked methods. */
+final class TaskThread implements Runnable {
+    private static final int NO_TASK = -1;
+
+    private final MrWorker worker;
+    private final int number;
+    private @Nullable Execution execution;
+    private volatile @Nullable Watched watched;
+
+    TaskThread(MrWorker worker, int number) {
+        this.worker = worker;
+        this.number = number;
+    }
+
+    /** A task under way, and the master's board, which says whether it is still wanted. */
+    private record Watched(Execution execution, LmrHandle board, int task) {
+        boolean isObsolete() {
+            return board.getLong(0) != 0 || (task >= 0 && board.getLong((1L + task) * Long.BYTES) != 0);
+        }
+    }
+
+    /** Any thread: cancels the task under way, if there is one. */
+    void cancel() {
+        Watched now = watched;
+        if (now != null) {
+            now.execution.cancel();
+        }
+    }
+
+    /** Any thread: cancels the task under way if it was done elsewhere, or the job has ended. */
+    void checkBoard() {
+        Watched now = watched;
+        try {
+            if (now != null && now.isObsolete() && now.equals(watched)) {
+                now.execution.cancel();
+            }
+        } catch (LiteException e) {
+            // The board is gone with the job or the master, which the task's report shows.
+        }
+    }
+
+    @Override
+    public void run() {
+        MrWorker.Registration registration = worker.awaitRegistration();
+        while (registration != null) {
+            try {
+                while (worker.isCurrent(registration)) {
+                    step(registration);
+                }
+            } catch (MrWorker.MasterLostException e) {
+                worker.lost(registration);
+            } finally {
+                release();
+            }
+            registration = worker.awaitRegistration();
+        }
+    }
+
+    private Wire.Out ask(Wire.Ask ask, MrWorker.Registration registration) {
+        return new Wire.Out(ask).number(registration.id()).number(number);
+    }
+
+    private void step(MrWorker.Registration registration) {
+        Wire.In order = registration.call(ask(Wire.Ask.NEXT, registration), "a question");
+        Wire.Order kind = order.kind(Wire.Order.class);
+        long job = order.number();
+        List<Integer> toFree = order.integers();
+        Execution now = execution;
+        if (now != null) {
+            toFree.forEach(now::free);
+        }
+        switch (kind) {
+            case WAIT -> {}
+            case RELEASE -> {
+                release();
+                registration.call(ask(Wire.Ask.RELEASED, registration), "a release");
+            }
+            case FINISH -> execute(registration, job, kind, NO_TASK, order);
+            case MAP, REDUCE, MERGE -> execute(registration, job, kind, order.integer(), order);
+        }
+    }
+
+    private void execute(MrWorker.Registration registration, long job, Wire.Order kind, int task, Wire.In order) {
+        Wire.Failure failure = Wire.Failure.JOB;
+        String message;
+        try {
+            Execution current = begin(registration, job);
+            current.start();
+            watched = new Watched(current, current.board(), task);
+            Execution.Done done = switch (kind) {
+                case MAP -> current.map(order.integer(), order.number(), order.number(), input(order));
+                case REDUCE -> current.reduce(task, order.runs());
+                case MERGE -> current.merge(task, order.runs());
+                default -> current.finish();
+            };
+            report(registration, job, task, kind, current, done);
+            return;
+        } catch (Execution.CancelledException e) {
+            return;
+        } catch (LimitExceededException e) {
+            message = "%s has too little memory for its results: %s".formatted(worker.name(), e.getMessage());
+        } catch (LiteException e) {
+            failure = Losses.isLoss(e) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
+            message = "%s: %s".formatted(worker.name(), e.getMessage());
+        } catch (MrException e) {
+            message = "%s: %s".formatted(worker.name(), e.getMessage());
+        } finally {
+            watched = null;
+        }
+        Wire.Out out = ask(Wire.Ask.FAILED, registration).number(job).number(task);
+        registration.call(out.kind(failure).text(message), "the reason of a failure");
+    }
+
+    private static Input input(Wire.In order) {
+        boolean isFile = order.number() == 0;
+        String name = order.text();
+        return isFile ? new Input.File(java.nio.file.Path.of(name)) : new Input.Lmr(name);
+    }
+
+    private void report(
+            MrWorker.Registration registration,
+            long job,
+            int task,
+            Wire.Order kind,
+            Execution current,
+            Execution.Done done) {
+        Wire.Out out = ask(Wire.Ask.DONE, registration).number(job).number(task);
+        out.numbers(done.counters()).numbers(done.partitions()).runs(done.runs());
+        boolean accepted = registration.call(out, "the report of a task").number() != 0;
+        if (kind == Wire.Order.MAP && accepted) {
+            current.keep();
+        } else if (!accepted && task >= 0) {
+            current.free(task);
+        }
+    }
+
+    /** The execution of this job; starts it at the job's first task. */
+    private Execution begin(MrWorker.Registration registration, long job) {
+        Execution current = execution;
+        if (current != null && current.number() == job) {
+            return current;
+        }
+        release();
+        Wire.In in = registration.call(new Wire.Out(Wire.Ask.JOB).number(job), "a question");
+        String type = in.text();
+        RecordFormat format = new RecordFormat(in.number(), in.integer());
+        int partitions = in.integer();
+        LmrHandle board = worker.lite().memory().map(in.number(), Permission.READ);
+        boolean begun = false;
+        try {
+            Execution started = Execution.start(worker, job, type, format, partitions, board, in.texts());
+            execution = started;
+            begun = true;
+            return started;
+        } finally {
+            if (!begun) {
+                board.unmap();
+            }
+        }
+    }
+
+    private void release() {
+        Execution former = execution;
+        execution = null;
+        watched = null;
+        if (former != null) {
+            former.close();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package dev.lite.mr.data;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.Permission;
+import dev.lite.mr.job.Slice;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Writes a run into anonymous LMRs of this session, which every principal may read. The writer owns the LMRs until {@link #free}; the end
+ * of the session frees them, too. One thread.
+ */
+public final class RunWriter implements Table.Sink {
+    private static final int BYTES_FIRST = 64 << 10;
+
+    private final LtMemory memory;
+    private final List<LmrHandle> written = new ArrayList<>();
+    private byte[] buffer = new byte[BYTES_FIRST];
+    private int used;
+
+    /** Creates a writer that has allocated nothing. */
+    public RunWriter(LtMemory memory) {
+        this.memory = memory;
+    }
+
+    @Override
+    public void add(Slice key, Slice value) {
+        int bytes = Run.HEAD + key.length() + value.length();
+        if (used + bytes > buffer.length) {
+            if (used + bytes > Run.PIECE_BYTES_MAX) {
+                flush();
+            }
+            if (used + bytes > buffer.length) {
+                buffer =
+                        Arrays.copyOf(buffer, Math.min(Run.PIECE_BYTES_MAX, Math.max(buffer.length * 4, used + bytes)));
+            }
+        }
+        Hash.INT.set(buffer, used, key.length());
+        Hash.INT.set(buffer, used + Integer.BYTES, value.length());
+        int at = used + Run.HEAD;
+        System.arraycopy(key.array(), key.offset(), buffer, at, key.length());
+        System.arraycopy(value.array(), value.offset(), buffer, at + key.length(), value.length());
+        used += bytes;
+    }
+
+    private void flush() {
+        if (used > 0) {
+            LmrSpec spec = LmrSpec.of(used).withDefaultPermissions(Permission.READ);
+            written.add(memory.register(spec, MemorySegment.ofArray(buffer).asSlice(0, used)));
+            used = 0;
+        }
+    }
+
+    /**
+     * Writes what is left.
+     *
+     * @throws LiteException if it cannot be written; the caller frees the writer
+     */
+    public Run finish() {
+        flush();
+        buffer = new byte[0];
+        return new Run(written.stream()
+                .map(lmr -> new Run.Piece(lmr.id(), Math.toIntExact(lmr.size())))
+                .toList());
+    }
+
+    /** Frees all LMRs of the run. A second call does nothing. */
+    public void free() {
+        for (LmrHandle lmr : written) {
+            try {
+                lmr.free();
+            } catch (LiteException e) {
+                // The session has ended, which frees it; or it was freed already.
+            }
+        }
+        written.clear();
+    }
+}

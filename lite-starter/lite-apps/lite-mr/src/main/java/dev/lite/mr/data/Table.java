@@ -1,0 +1,283 @@
+package dev.lite.mr.data;
+
+import dev.lite.mr.job.Combiner;
+import dev.lite.mr.job.Emitter;
+import dev.lite.mr.job.Job;
+import dev.lite.mr.job.Slice;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Pairs in one array: {@code hash, key length, value length, key, value}. With a combiner, a hash table finds the pair of a key, and there
+ * is one for each; without, pairs are only appended. One thread.
+ */
+public final class Table {
+    private static final int HEAD = 3 * Integer.BYTES;
+    private static final int BYTES_FIRST = 64 << 10;
+    /** An array's index is an int; a task emits at most this. */
+    private static final int BYTES_MAX = 1 << 30;
+
+    private final @Nullable Combiner combiner;
+    private final Slice accumulated = new Slice();
+    private final Slice given = new Slice();
+    private final byte[] number = new byte[Long.BYTES];
+    private byte[] data = new byte[BYTES_FIRST];
+    private int used;
+    private int count;
+    /** The hash in the upper half, the place of the pair + 1 in the lower; 0 for none. At most half full. */
+    private long[] slots;
+
+    /** Creates an empty table, without a combiner if it is null. */
+    public Table(@Nullable Combiner combiner) {
+        this.combiner = combiner;
+        slots = new long[combiner == null ? 0 : 1024];
+    }
+
+    /** The bytes that the pairs take. */
+    public int bytes() {
+        return used;
+    }
+
+    /** The number of pairs. */
+    public int count() {
+        return count;
+    }
+
+    /** Removes all pairs. */
+    public void clear() {
+        used = 0;
+        count = 0;
+        Arrays.fill(slots, 0);
+    }
+
+    /** Adds a pair with a number. */
+    public void add(byte[] array, int keyOffset, int keyLength, long value) {
+        if (combiner != Combiner.SUM) {
+            Hash.LONG.set(number, 0, value);
+            add(array, keyOffset, keyLength, number, 0, Long.BYTES);
+            return;
+        }
+        checkKey(keyLength);
+        int hash = Hash.of(array, keyOffset, keyLength);
+        int slot = find(hash, array, keyOffset, keyLength);
+        if (slots[slot] == 0) {
+            Hash.LONG.set(number, 0, value);
+            insert(slot, hash, array, keyOffset, keyLength, number, 0, Long.BYTES);
+            return;
+        }
+        int pair = (int) slots[slot] - 1;
+        checkLength((int) Hash.INT.get(data, pair + 2 * Integer.BYTES), Long.BYTES);
+        int at = pair + HEAD + keyLength;
+        Hash.LONG.set(data, at, (long) Hash.LONG.get(data, at) + value);
+    }
+
+    /** Adds a pair. */
+    public void add(byte[] key, int keyOffset, int keyLength, byte[] value, int valueOffset, int valueLength) {
+        checkKey(keyLength);
+        checkValue(valueLength);
+        int hash = Hash.of(key, keyOffset, keyLength);
+        if (combiner == null) {
+            append(hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
+            return;
+        }
+        int slot = find(hash, key, keyOffset, keyLength);
+        if (slots[slot] == 0) {
+            insert(slot, hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
+            return;
+        }
+        combine((int) slots[slot] - 1, keyLength, value, valueOffset, valueLength);
+    }
+
+    /** Adds all pairs of another table of the same job. */
+    public void addAll(Table other) {
+        if (combiner == null) {
+            ensure(used + other.used);
+            System.arraycopy(other.data, 0, data, used, other.used);
+            used += other.used;
+            count += other.count;
+            return;
+        }
+        for (int at = 0; at < other.used; at = other.after(at)) {
+            int key = other.keyLength(at);
+            int value = at + HEAD + key;
+            fold((int) Hash.INT.get(other.data, at), other.data, at + HEAD, key, value, other.valueLength(at));
+        }
+    }
+
+    private void fold(int hash, byte[] array, int key, int keyLength, int value, int valueLength) {
+        int slot = find(hash, array, key, keyLength);
+        if (slots[slot] == 0) {
+            insert(slot, hash, array, key, keyLength, array, value, valueLength);
+        } else {
+            combine((int) slots[slot] - 1, keyLength, array, value, valueLength);
+        }
+    }
+
+    private void combine(int pair, int keyLength, byte[] array, int value, int valueLength) {
+        checkLength((int) Hash.INT.get(data, pair + 2 * Integer.BYTES), valueLength);
+        if (combiner != null) {
+            combiner.combine(
+                    accumulated.set(data, pair + HEAD + keyLength, valueLength), given.set(array, value, valueLength));
+        }
+    }
+
+    static void checkValue(int length) {
+        if (length > Emitter.VALUE_BYTES_MAX) {
+            throw new IllegalArgumentException(
+                    "the value has %d bytes; the limit is %d".formatted(length, Emitter.VALUE_BYTES_MAX));
+        }
+    }
+
+    private static void checkKey(int length) {
+        if (length > Emitter.KEY_BYTES_MAX) {
+            throw new IllegalArgumentException(
+                    "the key has %d bytes; the limit is %d".formatted(length, Emitter.KEY_BYTES_MAX));
+        }
+    }
+
+    private static void checkLength(int before, int now) {
+        if (before != now) {
+            throw new IllegalArgumentException(
+                    "the combiner got values of %d and %d bytes for one key; they must have one length"
+                            .formatted(before, now));
+        }
+    }
+
+    private int find(int hash, byte[] key, int offset, int length) {
+        int mask = slots.length - 1;
+        int slot = hash & mask;
+        while (true) {
+            long found = slots[slot];
+            if (found == 0) {
+                return slot;
+            }
+            if ((int) (found >>> 32) == hash) {
+                int at = (int) found - 1;
+                if (keyLength(at) == length
+                        && Arrays.equals(data, at + HEAD, at + HEAD + length, key, offset, offset + length)) {
+                    return slot;
+                }
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    private void insert(
+            int slot,
+            int hash,
+            byte[] key,
+            int keyOffset,
+            int keyLength,
+            byte[] value,
+            int valueOffset,
+            int valueLength) {
+        int at = append(hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
+        slots[slot] = ((long) hash << 32) | (at + 1);
+        if (count * 2 > slots.length) {
+            long[] former = slots;
+            slots = new long[former.length * 2];
+            int mask = slots.length - 1;
+            for (long entry : former) {
+                if (entry != 0) {
+                    int place = (int) (entry >>> 32) & mask;
+                    while (slots[place] != 0) {
+                        place = (place + 1) & mask;
+                    }
+                    slots[place] = entry;
+                }
+            }
+        }
+    }
+
+    private int append(
+            int hash, byte[] key, int keyOffset, int keyLength, byte[] value, int valueOffset, int valueLength) {
+        int at = used;
+        int end = at + HEAD + keyLength + valueLength;
+        ensure(end);
+        Hash.INT.set(data, at, hash);
+        Hash.INT.set(data, at + Integer.BYTES, keyLength);
+        Hash.INT.set(data, at + 2 * Integer.BYTES, valueLength);
+        System.arraycopy(key, keyOffset, data, at + HEAD, keyLength);
+        System.arraycopy(value, valueOffset, data, at + HEAD + keyLength, valueLength);
+        used = end;
+        count++;
+        return at;
+    }
+
+    private void ensure(int end) {
+        if (end < 0 || end > BYTES_MAX) {
+            throw new IllegalArgumentException(
+                    "one task emitted more than %d bytes; use smaller splits".formatted(BYTES_MAX));
+        }
+        if (end > data.length) {
+            data = Arrays.copyOf(data, Math.min(BYTES_MAX, Math.max(end, data.length * 2)));
+        }
+    }
+
+    private int keyLength(int at) {
+        return (int) Hash.INT.get(data, at + Integer.BYTES);
+    }
+
+    private int valueLength(int at) {
+        return (int) Hash.INT.get(data, at + 2 * Integer.BYTES);
+    }
+
+    private int after(int at) {
+        return at + HEAD + keyLength(at) + valueLength(at);
+    }
+
+    /** Takes the pairs of one partition, in the order of their keys. */
+    @FunctionalInterface
+    public interface Sink {
+        /** Takes a pair; the slices are valid during the call. */
+        void add(Slice key, Slice value);
+    }
+
+    /** Gives the sink of a partition. */
+    @FunctionalInterface
+    public interface Sinks {
+        /** Called once for each partition that has pairs, before its first pair. */
+        Sink partition(int number);
+    }
+
+    /** Passes all pairs on, partition by partition, each in the order of its keys. */
+    public void drain(Job job, int partitions, Sinks sinks) {
+        int[] places = new int[count];
+        int[] starts = new int[partitions + 1];
+        byte[] partition = new byte[count]; // at most 256 of them
+        Slice key = new Slice();
+        Slice value = new Slice();
+        int index = 0;
+        for (int at = 0; at < used; at = after(at)) {
+            int number =
+                    job.partition(key.set(data, at + HEAD, keyLength(at)), (int) Hash.INT.get(data, at), partitions);
+            if (number < 0 || number >= partitions) {
+                throw new IllegalArgumentException("the job put the key \"%s\" into partition %d; there are %d"
+                        .formatted(key, number, partitions));
+            }
+            partition[index] = (byte) number;
+            places[index++] = at;
+            starts[number + 1]++;
+        }
+        for (int i = 0; i < partitions; i++) {
+            starts[i + 1] += starts[i];
+        }
+        int[] order = new int[count];
+        int[] next = starts.clone();
+        for (int i = 0; i < count; i++) {
+            order[next[partition[i] & 0xff]++] = places[i];
+        }
+        PairSort sort = new PairSort(data, HEAD, job);
+        for (int number = 0; number < partitions; number++) {
+            if (starts[number] == starts[number + 1]) {
+                continue;
+            }
+            Sink sink = sinks.partition(number);
+            int[] sorted = sort.sort(Arrays.copyOfRange(order, starts[number], starts[number + 1]));
+            for (int at : sorted) {
+                int length = keyLength(at);
+                sink.add(key.set(data, at + HEAD, length), value.set(data, at + HEAD + length, valueLength(at)));
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package dev.lite.mr.jobs;
+
+import dev.lite.mr.job.Emitter;
+import dev.lite.mr.job.InputRecord;
+import dev.lite.mr.job.Job;
+import dev.lite.mr.job.Reduced;
+import dev.lite.mr.job.Slice;
+import dev.lite.mr.job.Values;
+import java.util.BitSet;
+
+/** Which inputs have a word. Key: the word, as in {@link WordCount}. Value: the numbers of the inputs in their order, as a text. */
+public final class InvertedIndex extends Job {
+    private final Slice word = new Slice();
+    private final Slice input = Slice.of(new byte[Integer.BYTES]);
+
+    /** For LITE-MR. */
+    public InvertedIndex() {}
+
+    @Override
+    public void map(InputRecord record, Emitter out) {
+        input.putInt(0, record.input());
+        byte[] array = record.array();
+        int end = record.offset() + record.length();
+        int start = record.offset();
+        for (int at = start; at <= end; at++) {
+            if (at == end || (array[at] & 0xff) <= ' ') {
+                if (at > start) {
+                    out.emit(word.set(array, start, at - start), input);
+                }
+                start = at + 1;
+            }
+        }
+    }
+
+    @Override
+    public void reduce(Slice key, Values values, Reduced out) {
+        BitSet inputs = new BitSet();
+        while (values.next()) {
+            inputs.set(values.value().getInt(0));
+        }
+        StringBuilder text = new StringBuilder();
+        inputs.stream().forEach(number -> text.append(text.isEmpty() ? "" : " ").append(number));
+        out.emit(Slice.of(text.toString()));
+    }
+}

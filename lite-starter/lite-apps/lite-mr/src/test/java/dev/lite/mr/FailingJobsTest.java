@@ -1,0 +1,144 @@
+package dev.lite.mr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.mr.job.Emitter;
+import dev.lite.mr.jobs.WordCount;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A job that cannot work ends with one message, and nothing of it is left; the next job works. */
+class FailingJobsTest {
+    @TempDir
+    Path directory;
+
+    private TestCluster cluster = TestCluster.start(2, 16 << 20);
+    private MapReduce master = cluster.master(cluster.embedded(0));
+    private long before;
+
+    @BeforeEach
+    void startWorkers() {
+        cluster.worker(0, 1);
+        cluster.worker(1, 1);
+        TestCluster.awaitWorkers(master, 2);
+        before = cluster.lmrBytes();
+    }
+
+    @AfterEach
+    void nothingIsLeftAndTheNextJobWorks() throws IOException {
+        assertThat(cluster.lmrBytes()).isEqualTo(before);
+        Path file = Files.writeString(directory.resolve("next"), "a b a");
+        JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file)));
+        assertThat(TestTexts.counts(result)).containsOnlyKeys("a", "b").containsEntry("a", 2L);
+        cluster.close();
+    }
+
+    private Path write(String text) throws IOException {
+        return Files.writeString(directory.resolve("text"), text);
+    }
+
+    private void fails(JobSpec spec, String... parts) {
+        assertThatThrownBy(() -> master.run(spec))
+                .isInstanceOf(MrException.class)
+                .hasMessageContainingAll(parts);
+    }
+
+    @Test
+    void aMapperThatThrows() throws IOException {
+        Path file = write("good\nfine\npoison\nbetter\n");
+        fails(
+                JobSpec.of(SlowJobs.Poisoned.class, Input.file(file)).withSplitBytes(6),
+                "map failed in file " + file,
+                "at the record at byte 10 (\"poison\")",
+                "IllegalStateException: cannot digest it");
+    }
+
+    @Test
+    void aReducerThatThrows() throws IOException {
+        Path file = write("good\npoison\n");
+        fails(
+                JobSpec.of(SlowJobs.PoisonedReduce.class, Input.file(file)),
+                "reduce failed at the key \"poison\"",
+                "cannot digest it");
+    }
+
+    @Test
+    void aFileThatDoesNotExist() {
+        fails(
+                JobSpec.of(WordCount.class, Input.file(directory.resolve("missing"))),
+                "cannot read file " + directory.resolve("missing"));
+    }
+
+    @Test
+    void anLmrThatDoesNotExist() {
+        fails(JobSpec.of(WordCount.class, Input.lmr("missing")), "cannot read LMR \"missing\"");
+    }
+
+    @Test
+    void tooLittleArena() throws IOException {
+        Path file = write("line\n".repeat(20));
+        fails(
+                JobSpec.of(SlowJobs.Expanding.class, Input.file(file)).withSplitBytes(5),
+                "has too little memory for its results");
+    }
+
+    @Test
+    void aKeyOverTheLimit() throws IOException {
+        Path file = write("line\n");
+        JobSpec spec = JobSpec.of(SlowJobs.LongKey.class, Input.file(file));
+        fails(
+                spec.withParameter("length", Integer.toString(Emitter.KEY_BYTES_MAX + 1)),
+                "the key has 32769 bytes; the limit is 32768",
+                "at the record at byte 0");
+        assertThat(master.run(spec.withParameter("length", Integer.toString(Emitter.KEY_BYTES_MAX)))
+                        .pairs())
+                .hasSize(1);
+    }
+
+    @Test
+    void aJobThatCannotBeMade() throws IOException {
+        fails(JobSpec.of(SlowJobs.Hidden.class, Input.file(write("x"))), "needs to be public");
+    }
+
+    @Test
+    void anOutputThatExistsOrCannotBeWritten() throws IOException {
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x")));
+        fails(
+                spec.withOutput(Output.file(directory.resolve("nowhere").resolve("out"))),
+                "cannot write file " + directory.resolve("nowhere").resolve("out"));
+        fails(spec.withOutput(Output.file(directory)), "cannot write file " + directory);
+    }
+
+    @Test
+    void recordsThatDoNotFit() throws IOException {
+        fails(
+                JobSpec.of(WordCount.class, Input.file(write("0123456789"))).withFormat(RecordFormat.fixed(1, 4)),
+                "has 10 bytes; these are not records of 4 bytes after a header of 1");
+    }
+
+    @Test
+    void aGroupWithoutWorkers() throws IOException {
+        Path file = write("x");
+        try (MapReduce lonely = MapReduce.open(cluster.embedded(0), "lonely")) {
+            before = cluster.lmrBytes(); // The word of a lock stays for a minute.
+            JobSpec spec = JobSpec.of(WordCount.class, Input.file(file)).withWorkerWait(Duration.ofMillis(300));
+            assertThatThrownBy(() -> lonely.run(spec))
+                    .isInstanceOf(MrException.class)
+                    .hasMessageContaining("has no worker: none registered within PT0.3S");
+        }
+    }
+
+    @Test
+    void aSecondMaster() {
+        assertThatThrownBy(() -> MapReduce.open(cluster.embedded(1), TestCluster.GROUP))
+                .isInstanceOf(MrException.class)
+                .hasMessage("the group \"test\" has a master already");
+    }
+}

@@ -1,0 +1,183 @@
+package dev.lite.mr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.mr.jobs.WordCount;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Word count, compared with a plain program on the same input. */
+class WordCountTest {
+    private static final long ARENA = 64 << 20;
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void twoEmbeddedWorkersCountLikeAPlainProgram() {
+        Path file = TestTexts.write(directory.resolve("text"), 1, 20_000);
+        try (TestCluster cluster = TestCluster.start(2, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            cluster.worker(1, 2);
+            TestCluster.awaitWorkers(master, 2);
+            long before = cluster.lmrBytes();
+            JobResult result =
+                    master.run(JobSpec.of(WordCount.class, Input.file(file)).withSplitBytes(10_007));
+            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+            assertThat(result.pairs()).isSortedAccordingTo((a, b) -> a.key().compareTo(b.key()));
+            assertThat(result.again()).isEmpty();
+            assertThat(result.counters()).containsEntry("records", 20_000L);
+            assertThat(cluster.lmrBytes()).isEqualTo(before);
+        }
+    }
+
+    @Test
+    void theResultDoesNotDependOnSplitsAndPartitions() {
+        Path file = TestTexts.write(directory.resolve("text"), 2, 400);
+        Map<String, Long> expected = TestTexts.countWords(file);
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 2);
+            for (int partitions : new int[] {1, 2, 3, 5, 16}) {
+                for (long split : new long[] {97, 1_000, 1 << 20}) {
+                    JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file))
+                            .withSplitBytes(split)
+                            .withPartitions(partitions));
+                    assertThat(TestTexts.counts(result))
+                            .as("%d partitions, splits of %d", partitions, split)
+                            .isEqualTo(expected);
+                }
+            }
+        }
+    }
+
+    @Test
+    void severalFilesAndAnLmrAreOneInput() throws java.io.IOException {
+        Path first = TestTexts.write(directory.resolve("first"), 3, 1_000);
+        Path second = TestTexts.write(directory.resolve("second"), 4, 2_000);
+        Path third = TestTexts.write(directory.resolve("third"), 5, 3_000);
+        Path empty = Files.createFile(directory.resolve("empty"));
+        try (TestCluster cluster = TestCluster.start(2, ARENA)) {
+            Lite lite = cluster.embedded(0);
+            byte[] text = Files.readAllBytes(third);
+            LmrSpec spec = LmrSpec.of(text.length)
+                    .withName("text")
+                    .withPlacement(Placement.spread())
+                    .withDefaultPermissions(Permission.READ);
+            try (LmrHandle lmr = lite.memory().register(spec, MemorySegment.ofArray(text))) {
+                MapReduce master = cluster.master(lite);
+                cluster.worker(1, 2);
+                JobResult result = master.run(JobSpec.of(
+                                WordCount.class,
+                                Input.file(first),
+                                Input.file(empty),
+                                Input.lmr("text"),
+                                Input.file(second))
+                        .withSplitBytes(5_000));
+                assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(first, second, third));
+                lmr.free();
+            }
+        }
+    }
+
+    @Test
+    void theOutputIsAFileOrAnLmr() {
+        Path file = TestTexts.write(directory.resolve("text"), 6, 2_000);
+        Map<String, Long> expected = TestTexts.countWords(file);
+        try (TestCluster cluster = TestCluster.start(2, ARENA)) {
+            Lite lite = cluster.embedded(0);
+            MapReduce master = cluster.master(lite);
+            cluster.worker(1, 1);
+            JobSpec spec = JobSpec.of(WordCount.class, Input.file(file));
+            JobResult toFile = master.run(spec.withOutput(Output.file(directory.resolve("out"))));
+            StringBuilder lines = new StringBuilder();
+            new TreeMap<>(expected).forEach((word, count) -> lines.append(word + "\t" + count + "\n"));
+            assertThat(toFile.pairs()).isEmpty();
+            assertThat(toFile.pairCount()).isEqualTo(expected.size());
+            assertThat(sortedLines(TestTexts.read(directory.resolve("out")))).isEqualTo(sortedLines(lines.toString()));
+
+            master.run(spec.withOutput(Output.lmr("counts")));
+            assertThat(readPairs(lite, "counts")).isEqualTo(expected);
+        }
+    }
+
+    private static java.util.List<String> sortedLines(String text) {
+        return text.lines().sorted().toList();
+    }
+
+    private static Map<String, Long> readPairs(Lite lite, String name) {
+        Map<String, Long> pairs = new TreeMap<>();
+        try (LmrHandle lmr = lite.memory().map(name, Permission.READ)) {
+            byte[] bytes = new byte[(int) lmr.size()];
+            lmr.read(0, bytes);
+            ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+            while (buffer.hasRemaining()) {
+                byte[] key = new byte[buffer.getInt()];
+                int valueLength = buffer.getInt();
+                buffer.get(key);
+                assertThat(valueLength).isEqualTo(Long.BYTES);
+                pairs.put(new String(key, StandardCharsets.UTF_8), buffer.getLong());
+            }
+        }
+        return pairs;
+    }
+
+    @Test
+    void attachedMasterAndWorkersCountOverTcp() {
+        Path file = TestTexts.write(directory.resolve("text"), 7, 5_000);
+        try (TestCluster cluster = TestCluster.start(2, ARENA, new TcpFabricProvider())) {
+            MapReduce master = cluster.master(cluster.attached(0));
+            WorkerOptions options = WorkerOptions.of(TestCluster.GROUP).withThreads(2);
+            cluster.keep(MrWorker.start(cluster.attached(0), options.withName("a")));
+            cluster.keep(MrWorker.start(cluster.attached(1), options.withName("b")));
+            TestCluster.awaitWorkers(master, 2);
+            JobResult result =
+                    master.run(JobSpec.of(WordCount.class, Input.file(file)).withSplitBytes(10_000));
+            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+        }
+    }
+
+    @Test
+    void anEmptyInputHasAnEmptyResult() throws java.io.IOException {
+        Path empty = Files.createFile(directory.resolve("empty"));
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            assertThat(master.run(JobSpec.of(WordCount.class, Input.file(empty)))
+                            .pairs())
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void theJobPageShowsTheJobAsTextAndJson() {
+        Path file = TestTexts.write(directory.resolve("text"), 8, 1_000);
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            assertThat(master.status().phase()).isEqualTo("idle");
+            master.run(JobSpec.of(WordCount.class, Input.file(file)));
+            JobStatus status = master.status();
+            assertThat(status.progressBar()).contains("100 %").contains("map 1/1 reduce 4/4 merge 3/3");
+            assertThat(status.toText()).contains(WordCount.class.getName(), "counter records = 1,000", "at node-0");
+            assertThat(status.toJson())
+                    .startsWith("{\"job\":\"dev.lite.mr.jobs.WordCount\",\"phase\":\"idle\"")
+                    .contains("\"map\":{\"done\":1,\"total\":1}", "\"records\":1000", "\"again\":[]");
+        }
+    }
+}
