@@ -103,9 +103,9 @@ record ApplicationLines(int code, int calls) {
         StringBuilder page = new StringBuilder("""
                 # Applications on LITE
 
-                How much of an application uses LITE, as in Figure 20 of the paper. The table is made from the sources and the compiled
-                classes. Lines of code are without blank lines, comments, imports and lines that have only braces. A line uses LITE if it
-                calls a method of the interface: sessions, memory, handles, calls, locks, barriers.
+                How much of an application uses LITE, as in Figure 20 of the paper. The table is made from the sources and the
+                compiled classes. Lines of code are without blank lines, comments, imports and lines that have only braces. A
+                line uses LITE if it calls a method of the interface: sessions, memory, handles, calls, locks, barriers.
 
                 | application | lines of code | lines that use LITE | paper: lines of code | paper: lines that use LITE |
                 |---|---|---|---|---|
@@ -114,8 +114,8 @@ record ApplicationLines(int code, int calls) {
         page.append("| [LITE-Log](../log.md) | %d | %d | 330 | 36 |%n".formatted(log.code, log.calls));
         page.append("""
 
-                Ours also has what the paper's log does not need: consumers that keep their positions, retention, checksums, batches, errors
-                whose outcome is known, and a Spring bean.
+                Ours also has what the paper's log does not need: consumers that keep their positions, retention, checksums,
+                batches, errors whose outcome is known, and a Spring bean.
                 """);
         return page.toString();
     }

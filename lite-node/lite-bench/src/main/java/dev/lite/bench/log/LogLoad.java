@@ -21,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 record LogLoad(Kind kind, int bytes, int threads) {
     private static final int BATCH = 1024;
     private static final int CHECK_EVERY = 64;
+    private static final int READABLE = 300_000;
 
     /** The operations. */
     enum Kind {
@@ -42,6 +43,18 @@ record LogLoad(Kind kind, int bytes, int threads) {
 
     String toLine() {
         return "%s %d %d".formatted(kind, bytes, threads);
+    }
+
+    /** Before the time is measured: so that there is something to read. */
+    void prepare(LiteLog log) {
+        if (kind == Kind.READ && log.endPosition() == log.firstPosition()) {
+            List<MemorySegment> transaction = List.of(Arena.ofAuto().allocate(bytes, Long.BYTES));
+            CompletableFuture<Long> last = log.appendAsync(transaction);
+            for (int i = 1; i < READABLE; i++) {
+                last = log.appendAsync(transaction);
+            }
+            last.join();
+        }
     }
 
     /** How many transactions were committed, or entries read, until then. */

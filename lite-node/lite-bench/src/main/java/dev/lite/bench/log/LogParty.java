@@ -3,6 +3,7 @@ package dev.lite.bench.log;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.Placement;
 import dev.lite.bench.contenders.BenchNode;
 import dev.lite.log.LiteLog;
 import dev.lite.log.LiteLogs;
@@ -29,6 +30,9 @@ import org.jspecify.annotations.Nullable;
 public final class LogParty {
     private static final long SEGMENT_BYTES = 16L << 20;
     private static final long RETENTION_BYTES = SEGMENT_BYTES;
+
+    /** The node that stores the log: over TCP, the process at the other node is remote. */
+    private static final String STORE = "node-1";
 
     private LogParty() {}
 
@@ -72,6 +76,7 @@ public final class LogParty {
                         System.out.println("ok open");
                     } else if (log != null) {
                         LogLoad load = LogLoad.parse(words[1], words[2], words[3]);
+                        load.prepare(log);
                         System.out.println("ok " + run(load, log, raw, Long.parseLong(words[4])));
                     }
                 } catch (RuntimeException e) {
@@ -98,7 +103,8 @@ public final class LogParty {
         LogSpec spec = LogSpec.defaults()
                 .withSegmentBytes(SEGMENT_BYTES)
                 .withRetentionBytes(RETENTION_BYTES)
-                .withTransactionBytesTypical(typicalBytes);
+                .withTransactionBytesTypical(typicalBytes)
+                .withPlacement(Placement.on(STORE));
         LiteLog log = logs.createOrOpen(name, spec);
         log.startCleaner();
         return log;
