@@ -107,6 +107,9 @@ final class Crew implements RpcHandler, AutoCloseable {
         long endNs = System.nanoTime() + LONG_POLL_NS;
         lock.lock();
         try {
+            if (current != null) {
+                current.plan.giveBack(worker(id).slots.get(thread));
+            }
             while (true) {
                 Plan.Slot slot = worker(id).slots.get(thread);
                 long nowNs = System.nanoTime();

@@ -16,10 +16,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A job on one thread of a worker: an instance of the job, and what the thread has allocated for it. One thread; {@link #cancel} may be
- * called by any.
+ * A job on one thread of a worker: an instance of the job, and what the thread has allocated for it. One thread.
  */
 final class Execution {
     private static final int SPILL_BYTES = 64 << 20;
@@ -41,7 +41,8 @@ final class Execution {
     private final List<Integer> spilledPartitions = new ArrayList<>();
     private final List<Run> spilledRuns = new ArrayList<>();
     private Map<String, Long> counters = new HashMap<>();
-    private volatile boolean cancelled;
+    /** Of the task under way: a late cancellation of the one before does not reach it. */
+    private AtomicBoolean cancelled = new AtomicBoolean();
 
     private Execution(MrWorker worker, long number, RecordFormat format, int partitions, LmrHandle board, Job job) {
         this.worker = worker;
@@ -101,20 +102,16 @@ final class Execution {
         return board;
     }
 
-    /** Any thread: the task under way ends at its next record or key. */
-    void cancel() {
-        cancelled = true;
-    }
-
-    /** A task begins. */
-    void start() {
-        cancelled = false;
+    /** A task begins. When any thread sets what is returned, the task ends at its next record or key. */
+    AtomicBoolean start() {
+        cancelled = new AtomicBoolean();
         task.clear();
         counters = new HashMap<>();
+        return cancelled;
     }
 
     private void checkCancelled() {
-        if (cancelled) {
+        if (cancelled.get()) {
             throw new CancelledException();
         }
     }

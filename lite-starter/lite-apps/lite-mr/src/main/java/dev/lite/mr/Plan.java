@@ -170,6 +170,17 @@ final class Plan {
         }
     }
 
+    /** A thread asks for its next task: those that it was given, and did not report, are nobody's now. */
+    void giveBack(Slot slot) {
+        for (Task task : tasks) {
+            if (task.attempts.removeIf(attempt -> attempt.slot == slot)
+                    && task.attempts.isEmpty()
+                    && task.state == State.RUNNING) {
+                task.state = State.PENDING;
+            }
+        }
+    }
+
     /** Whether the thread has to write its map results now: no map task is left to start. */
     boolean shouldFinish(Slot slot) {
         return slot.dirty && maps.stream().allMatch(Task::isDone);

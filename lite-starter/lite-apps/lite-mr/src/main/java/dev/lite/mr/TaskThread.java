@@ -5,6 +5,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** One thread of a worker: pulls tasks, executes them, and reports. Its own thread runs it; others call only the marked methods. */
@@ -22,7 +23,7 @@ final class TaskThread implements Runnable {
     }
 
     /** A task under way, and the master's board, which says whether it is still wanted. */
-    private record Watched(Execution execution, LmrHandle board, int task) {
+    private record Watched(AtomicBoolean cancelled, LmrHandle board, int task) {
         boolean isObsolete() {
             return board.getLong(0) != 0 || (task >= 0 && board.getLong((1L + task) * Long.BYTES) != 0);
         }
@@ -32,7 +33,7 @@ final class TaskThread implements Runnable {
     void cancel() {
         Watched now = watched;
         if (now != null) {
-            now.execution.cancel();
+            now.cancelled.set(true);
         }
     }
 
@@ -40,8 +41,8 @@ final class TaskThread implements Runnable {
     void checkBoard() {
         Watched now = watched;
         try {
-            if (now != null && now.isObsolete() && now.equals(watched)) {
-                now.execution.cancel();
+            if (now != null && now.isObsolete()) {
+                now.cancelled.set(true);
             }
         } catch (LiteException e) {
             // The board is gone with the job or the master, which the task's report shows.
@@ -56,7 +57,8 @@ final class TaskThread implements Runnable {
                 while (worker.isCurrent(registration)) {
                     step(registration);
                 }
-            } catch (MrWorker.MasterLostException e) {
+            } catch (RuntimeException e) {
+                // The master is lost, or this thread has a defect: the worker registers again, and its tasks run again.
                 worker.lost(registration);
             } finally {
                 release();
@@ -94,8 +96,7 @@ final class TaskThread implements Runnable {
         String message;
         try {
             Execution current = begin(registration, job);
-            current.start();
-            watched = new Watched(current, current.board(), task);
+            watched = new Watched(current.start(), current.board(), task);
             Execution.Done done = switch (kind) {
                 case MAP -> current.map(order.integer(), order.number(), order.number(), input(order));
                 case REDUCE -> current.reduce(task, order.runs());
