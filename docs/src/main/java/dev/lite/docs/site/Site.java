@@ -24,7 +24,7 @@ public final class Site {
     /** The pages in the order of the navigation, by section. */
     private static final List<Section> NAVIGATION = List.of(
             new Section("Start", "README.md", "docs/getting-started.md", "docs/concepts.md", "docs/using.md"),
-            new Section("Applications", "docs/log.md", "docs/evaluation/applications.md"),
+            new Section("Applications", "docs/log.md", "docs/mapreduce.md", "docs/evaluation/applications.md"),
             new Section(
                     "Reference",
                     "docs/reference/api.md",
@@ -42,7 +42,6 @@ public final class Site {
                     "docs/operating/qos.md",
                     "docs/operating/rdma.md",
                     "docs/security.md"),
-            new Section("Applications", "docs/mapreduce.md"),
             new Section("Internals", "docs/internals.md", "docs/simulation.md", "docs/contributing.md"));
 
     private static final HtmlRenderer RENDERER = HtmlRenderer.builder()

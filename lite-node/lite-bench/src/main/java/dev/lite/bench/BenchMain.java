@@ -27,8 +27,8 @@ public final class BenchMain {
             Map.entry("tcp", new TcpBench())));
 
     /** These have reports of their own. */
-    private static final Map<String, Consumer<Path>> OTHERS = new TreeMap<>(Map.of(
-            "callers", CallersBench::run, "log", LogBench::run, "qos", QosBench::run, "scale", ScaleBench::run));
+    private static final Map<String, Consumer<Path>> OTHERS = new TreeMap<>(
+            Map.of("callers", CallersBench::run, "log", LogBench::run, "qos", QosBench::run, "scale", ScaleBench::run));
 
     private BenchMain() {}
 

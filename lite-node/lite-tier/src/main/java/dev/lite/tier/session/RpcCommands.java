@@ -129,8 +129,7 @@ final class RpcCommands {
     }
 
     /** @param lines limits the log lines about failed commands */
-    RpcCommands(
-            String session, TierSession tier, SessionLocks locks, Executor lockWaits, RepeatedLines lines) {
+    RpcCommands(String session, TierSession tier, SessionLocks locks, Executor lockWaits, RepeatedLines lines) {
         this.session = session;
         this.lines = lines;
         this.tier = tier;
