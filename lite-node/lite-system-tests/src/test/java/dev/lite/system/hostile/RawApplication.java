@@ -38,7 +38,7 @@ final class RawApplication implements AutoCloseable {
     }
 
     void hello(int version, String token) {
-        channel.send(new Hello(version, "raw", token));
+        channel.send(new Hello(version, version, "raw", token));
     }
 
     /** Attaches like LITE's client. */
