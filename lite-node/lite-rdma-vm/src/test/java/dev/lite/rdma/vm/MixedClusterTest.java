@@ -79,6 +79,7 @@ class MixedClusterTest {
         List<String> options = new ArrayList<>(List.of(
                 "--server.port=" + port(name),
                 "--lite.cluster.zookeeper=" + zooKeeper,
+                "--lite.cluster.auth.open=true",
                 "--lite.cluster.session-timeout=20s",
                 "--lite.cluster.connection-timeout=60s",
                 "--lite.fabric=auto",

@@ -11,6 +11,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork.Part;
 import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.BulkTurns;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -37,6 +38,9 @@ import java.util.function.LongSupplier;
  */
 final class LocalWork {
     private static final int LOCKS = 64;
+    /** The owner of the work's turns: requests between nodes do not name a principal. */
+    private static final String NODE = "";
+
     private static final Duration GIVEN_UP_STEP = Duration.ofSeconds(1);
 
     private final NodeArena arena;
@@ -93,7 +97,8 @@ final class LocalWork {
         lock.lock();
         try {
             runs.forEach(run -> check(lmrId, run.entry(), run.offset(), run.length()));
-            runs.forEach(run -> RawMemory.fill(arena.address() + run.offset(), run.length(), value));
+            runs.forEach(run -> inPieces(
+                    run.length(), (at, bytes) -> RawMemory.fill(arena.address() + run.offset() + at, bytes, value)));
         } finally {
             lock.unlock();
         }
@@ -127,13 +132,13 @@ final class LocalWork {
         long from = arena.address() + source.offset();
         if (target.node() == self) {
             check(target.lmrId(), target.entry(), target.offset(), length);
-            RawMemory.copy(from, arena.address() + target.offset(), length);
+            copyMapped(from, arena.address() + target.offset(), length);
             return;
         }
         Peer peer = links.awaitOwner(target.node(), deadline);
         FabricEndpoint endpoint = peer.endpoint();
         if (endpoint.mappedAddress() != 0 && peer.hello().arenaId().equals(target.arena())) {
-            RawMemory.copy(from, endpoint.mappedAddress() + target.offset(), length);
+            copyMapped(from, endpoint.mappedAddress() + target.offset(), length);
             return;
         }
         try {
@@ -146,6 +151,26 @@ final class LocalWork {
             }
             throw e;
         }
+    }
+
+    private void copyMapped(long from, long to, long length) {
+        if (Math.abs(from - to) < length) { // it is safe as a whole only
+            BulkTurns.take(NODE, () -> RawMemory.copy(from, to, length));
+        } else {
+            inPieces(length, (at, bytes) -> RawMemory.copy(from + at, to + at, bytes));
+        }
+    }
+
+    private static void inPieces(long length, Piece piece) {
+        for (long done = 0; done < length; done += BulkTurns.PIECE_BYTES) {
+            long at = done;
+            long bytes = Math.min(BulkTurns.PIECE_BYTES, length - done);
+            BulkTurns.take(NODE, () -> piece.run(at, bytes));
+        }
+    }
+
+    private interface Piece {
+        void run(long at, long bytes);
     }
 
     private void check(long lmrId, int entry, long offset, long length) {

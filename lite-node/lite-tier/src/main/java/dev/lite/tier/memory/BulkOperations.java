@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class BulkOperations {
     /** Bytes of one round in mapped memory: a round takes some 50 µs, and a move may have to wait for it. */
-    private static final long MAPPED_ROUND_BYTES = 1 << 20;
+    private static final long MAPPED_ROUND_BYTES = BulkTurns.PIECE_BYTES;
 
     /** A memset or a copy of at most so many bytes takes a few µs, so a move or a free may have to wait for all of it. */
     private static final long SHORT_BYTES_MAX = 64 << 10;
@@ -138,7 +138,8 @@ public final class BulkOperations {
                             .add(where.run(offset + done, piece));
                 } else {
                     piece = Math.min(piece, MAPPED_ROUND_BYTES - mapped);
-                    RawMemory.fill(place, piece, value);
+                    long some = piece;
+                    BulkTurns.take(mapping.handleOwner().principal(), () -> RawMemory.fill(place, some, value));
                     mapped += piece;
                 }
                 done += piece;
@@ -242,7 +243,9 @@ public final class BulkOperations {
             if (sourceMapped && targetMapped) {
                 long some = Math.min(piece, MAPPED_ROUND_BYTES);
                 long skipped = backward ? piece - some : 0;
-                RawMemory.copy(sourcePlace + skipped, targetPlace + skipped, some);
+                BulkTurns.take(
+                        source.handleOwner().principal(),
+                        () -> RawMemory.copy(sourcePlace + skipped, targetPlace + skipped, some));
                 return some;
             }
             if (sourceMapped) {
