@@ -1,6 +1,7 @@
 package dev.lite.tier.memory;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.os.waiting.StagedWait;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -48,12 +49,11 @@ public final class BulkTurns {
      *
      * @param owner whose work it is, such as a principal
      */
-    @SuppressWarnings("ThreadPriorityCheck") // a virtual thread lets the next one on its carrier run
     public static void take(String owner, Runnable piece) {
         if (Thread.currentThread().isVirtual()) {
             OF_PROCESS.run(owner, piece);
             if (PROCESSORS == 1) {
-                Thread.yield(); // to the other virtual threads of the only carrier
+                StagedWait.letOthersRun(); // to the other virtual threads of the only carrier
             }
         } else {
             piece.run();
