@@ -138,6 +138,8 @@ lite.cluster.zookeeper={{ include "lite.zookeeper" . }}
 lite.cluster.session-timeout={{ .Values.cluster.sessionTimeout }}
 {{- if .Values.secret.keys.zookeeperPassword }}
 lite.cluster.auth.password-file=/etc/lite/secret/zookeeper-password
+{{- else }}
+lite.cluster.auth.open=true
 {{- end }}
 {{- if ne .Values.tls.mode "none" }}
 spring.ssl.bundle.pem.lite.keystore.certificate=file:/etc/lite/tls/tls.crt
