@@ -67,6 +67,7 @@ final class ScaleParty {
             LiteNodeConfig config = LiteNodeConfig.builder(
                             "bench", "node-" + number, ARENA_BYTES, place.resolve("run-" + number))
                     .arena(place, false)
+                    .fabricOptions("tcp", Map.of("secret", "the benchmark's secret"))
                     .deadline(DEADLINE)
                     .build();
             try (LiteNode node = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));

@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -57,6 +58,7 @@ final class TestCluster implements AutoCloseable {
         for (int i = 0; i < count; i++) {
             LiteNodeConfig config = LiteNodeConfig.builder("mr", "node-" + i, arenaBytes, sockets.resolve("run-" + i))
                     .arena(arenas, false)
+                    .fabricOptions("tcp", Map.of("secret", "the secret of this test"))
                     .build();
             LiteNode node = LiteNode.start(config, store.open(), List.of(fabric));
             nodes.add(node);
