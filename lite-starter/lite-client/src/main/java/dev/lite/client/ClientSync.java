@@ -165,9 +165,8 @@ final class ClientSync implements LtSync {
         private long attempt(int op, long deadlineNs, long timeoutNs) {
             long attempt = attempts.incrementAndGet();
             try {
-                return command(op, number, attempt, deadlineNs);
+                return command(op, number, attempt, deadlineNs, () -> cancel(attempt));
             } catch (LiteTimeoutException e) {
-                cancel(attempt);
                 throw new LiteTimeoutException("lock \"%s\" was not acquired within its deadline of %s: %s"
                         .formatted(name, Durations.text(timeoutNs), e.getMessage()));
             }
@@ -216,8 +215,16 @@ final class ClientSync implements LtSync {
         }
     }
 
-    /** Executes one command on the data path and returns its result. */
     private long command(int op, long number, long operand, long deadlineNs) {
+        return command(op, number, operand, deadlineNs, () -> {});
+    }
+
+    /**
+     * Executes one command on the data path and returns its result.
+     *
+     * @param unanswered runs if the node did not answer in time, and so may still execute the command
+     */
+    private long command(int op, long number, long operand, long deadlineNs, Runnable unanswered) {
         DataPath data = session.data();
         int slot = data.slots().acquire(deadlineNs);
         if (slot < 0) {
@@ -240,6 +247,7 @@ final class ClientSync implements LtSync {
                 throw session.lost();
             }
             if (outcome == Outcome.TIMED_OUT) {
+                unanswered.run();
                 throw new LiteTimeoutException("node %s did not answer in time".formatted(session.nodeName()));
             }
             data.check(slot);

@@ -16,6 +16,7 @@ import dev.lite.client.fake.FakeNode.Command;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.OpenLock;
 import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -66,6 +67,22 @@ class SessionSyncTest {
             assertThatThrownBy(() -> await(waiting.acquiring())).isInstanceOf(LiteTimeoutException.class);
             long attempt = waiting.command().operand0();
             assertThat(fixture.node.awaitRequest(CancelTry.class).attempt()).isEqualTo(attempt);
+        }
+    }
+
+    @Test
+    void aWaitThatTheNodeEndedIsNotCancelled() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtLock lock = fixture.lite.sync().lock("l");
+            SlotWait waiting = SlotWait.start(fixture, lock, LONG);
+            fixture.node.fail(waiting.command(), LiteException.Code.TIMEOUT);
+            assertThatThrownBy(() -> await(waiting.acquiring())).isInstanceOf(LiteTimeoutException.class);
+            // Requests come in order: a cancellation would come before this one.
+            fixture.node.holdRequests(request -> true);
+            CompletableFuture<LtLock> next = start(() -> fixture.lite.sync().lock("m"));
+            assertThat(fixture.node.awaitHeldRequest()).isInstanceOf(OpenLock.class);
+            fixture.node.holdRequests(request -> false);
+            assertThat(next).isNotDone();
         }
     }
 

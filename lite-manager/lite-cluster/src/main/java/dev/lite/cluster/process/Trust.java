@@ -21,12 +21,12 @@ public final class Trust {
     private Trust() {}
 
     /**
-     * Whoever may write to the directory decides who is a node and who may do what. Without a user of its own, a process starts only
-     * with a ZooKeeper on this host, unless the configuration says that it is meant.
+     * Checks that a process may use this ZooKeeper. A client that can write to ZooKeeper can add nodes and change permissions. So a
+     * process without a password starts only if ZooKeeper is on this host, or if the configuration allows an open one.
      *
      * @param connectString of ZooKeeper
      * @param hasUser whether the process is a user of ZooKeeper
-     * @param open whether the configuration says that everybody may change the directory
+     * @param open whether the configuration allows a ZooKeeper without a password
      * @throws StartException if the process must not start
      */
     public static void requireUser(String connectString, boolean hasUser, boolean open) {

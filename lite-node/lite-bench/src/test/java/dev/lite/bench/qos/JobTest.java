@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Priority;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -59,7 +60,7 @@ class JobTest {
     }
 
     @Test
-    void aPlotHasALineForEachClass(@TempDir Path directory) throws Exception {
+    void aPlotHasALineForEachClass(@TempDir Path directory) throws IOException {
         Path file = directory.resolve("new/plot.svg");
         Plot.write(file, "throughput", Map.of("high", List.of(1.0, 2.0), "low", List.of(3.0)));
         assertThat(Files.readString(file)).startsWith("<?xml").contains("<svg", "</svg>");

@@ -50,7 +50,7 @@ final class Limiter {
         }
     }
 
-    /** Ends the limit; everybody who waits goes on. */
+    /** Ends the limit. All waiting operations continue. */
     void unlimit() {
         permits = null;
         perSecond = 0;

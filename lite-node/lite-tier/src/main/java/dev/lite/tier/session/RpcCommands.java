@@ -64,6 +64,9 @@ final class RpcCommands {
 
     private static final long DEADLINE_NS_MAX = TimeUnit.DAYS.toNanos(3650);
 
+    /** Of the node's threads that wait for locks, at most so many work for one session. */
+    private static final int LOCK_THREADS_MAX = 8;
+
     private final String session;
     private final TierSession tier;
     private final SessionLocks locks;
@@ -186,10 +189,22 @@ final class RpcCommands {
 
     /** Lets a platform thread wait, which the release wakes directly; a virtual thread if there are too many waits. */
     private void waitForLock(Running one) {
+        if (waitingForLocks.incrementAndGet() <= LOCK_THREADS_MAX) {
+            try {
+                lockWaits.execute(() -> runWait(one));
+                return;
+            } catch (RejectedExecutionException tooMany) {
+                LOG.debug("{}: all threads that wait for locks are taken", session, tooMany);
+            }
+        }
+        later(() -> runWait(one));
+    }
+
+    private void runWait(Running one) {
         try {
-            lockWaits.execute(() -> run(one));
-        } catch (RejectedExecutionException tooMany) {
-            later(() -> run(one));
+            run(one);
+        } finally {
+            waitingForLocks.decrementAndGet();
         }
     }
 
@@ -540,18 +555,9 @@ final class RpcCommands {
                 received.take(command.operand0()).fail((int) command.operand1(), text(message));
                 yield 0;
             }
-            case Op.LOCK -> lock(command);
+            case Op.LOCK -> locks.acquire(command.id(), command.operand0(), deadline(command));
             default -> throw new IllegalArgumentException("not a command of calls: " + command.op());
         };
-    }
-
-    private long lock(Command command) {
-        waitingForLocks.incrementAndGet();
-        try {
-            return locks.acquire(command.id(), command.operand0(), deadline(command));
-        } finally {
-            waitingForLocks.decrementAndGet();
-        }
     }
 
     private long call(Command command, MemorySegment request, MemorySegment window) {

@@ -22,12 +22,12 @@ class HostileAttachTest {
     Path directory;
 
     private final FakeBackend backend = new FakeBackend();
-    private final List<AutoCloseable> opened = new ArrayList<>();
+    private final List<Runnable> closes = new ArrayList<>();
 
     private Path serve(SessionServerConfig config) {
         SessionServer server = new SessionServer(config, backend);
         server.start();
-        opened.add(server);
+        closes.add(server::close);
         return server.socket();
     }
 
@@ -36,10 +36,8 @@ class HostileAttachTest {
     }
 
     @AfterEach
-    void close() throws Exception {
-        for (AutoCloseable one : opened.reversed()) {
-            one.close();
-        }
+    void close() {
+        closes.reversed().forEach(Runnable::run);
         backend.close();
     }
 
@@ -47,7 +45,7 @@ class HostileAttachTest {
     void connectionsThatSayNoHelloDoNotKeepOthersOut() {
         Path socket = serve(config().withHelloTimeout(Duration.ofHours(1)));
         for (int i = 0; i < 400; i++) {
-            opened.add(new RawClient(socket));
+            closes.add(new RawClient(socket)::close);
         }
         for (int i = 0; i < 20; i++) {
             Lite.attach(AttachOptions.to(socket, "neighbour").withDeadline(Waits.seconds(10)))
@@ -63,14 +61,14 @@ class HostileAttachTest {
                         new PrincipalPolicy.Rule("other", OptionalInt.empty(), "the token of the other one")))));
         AttachOptions greedy = AttachOptions.to(socket, "greedy").withToken("the token of the greedy one");
         for (int i = 0; i < 8; i++) {
-            opened.add(Lite.attach(greedy));
+            closes.add(Lite.attach(greedy)::close);
         }
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> Lite.attach(greedy).close())
                 .withMessageContaining("\"greedy\" has 8 of the 8 sessions")
                 .withMessageContaining("the limit is 16");
         Lite other = Lite.attach(AttachOptions.to(socket, "other").withToken("the token of the other one"));
-        opened.add(other);
+        closes.add(other::close);
         assertThat(other.isOpen()).isTrue();
     }
 }

@@ -128,7 +128,7 @@ final class Segments implements AutoCloseable {
         return created(metadata.last());
     }
 
-    /** Whoever deletes a log first says so in its metadata, then frees its segments, and at last the metadata. */
+    /** Deleting a log marks its metadata, then frees its segments, and at last the metadata. */
     private long firstUnlessDeleted() {
         try {
             return metadata.state() == Metadata.STATE_DELETED ? DELETED : metadata.first();

@@ -10,7 +10,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -132,7 +134,8 @@ class AsyncOperationsTest {
     }
 
     @Test
-    void aThreadThatWaitsHelpsFirstAlsoForAStage() throws Exception {
+    void aThreadThatWaitsHelpsFirstAlsoForAStage()
+            throws InterruptedException, ExecutionException, TimeoutException {
         List<CompletableFuture<?>> helped = new ArrayList<>();
         CompletableFuture<?>[] origin = new CompletableFuture<?>[1];
         WaitingHelp help = (awaited, deadlineNs) -> {
