@@ -1,5 +1,6 @@
 package dev.lite.manager;
 
+import dev.lite.process.NameCheck;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;

@@ -7,6 +7,7 @@ import dev.lite.cluster.process.StartException;
 import dev.lite.manager.data.ManagerSession;
 import dev.lite.manager.nodes.NodeStates;
 import dev.lite.manager.web.WebProperties;
+import dev.lite.process.NameCheck;
 import dev.lite.testing.Misuses;
 import java.io.IOException;
 import java.net.URL;

@@ -1,5 +1,6 @@
 package dev.lite.node;
 
+import dev.lite.process.NameCheck;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.cluster.process.StartException;
+import dev.lite.process.NameCheck;
 import dev.lite.testing.Misuses;
 import java.io.IOException;
 import java.net.URL;

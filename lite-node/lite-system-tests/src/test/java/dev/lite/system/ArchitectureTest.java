@@ -180,6 +180,7 @@ class ArchitectureTest {
                 .that(resideOutsideOfPackages(
                         "dev.lite.node..",
                         "dev.lite.manager..",
+                        "dev.lite.process..",
                         "dev.lite.boot..",
                         "dev.lite.embedded..",
                         "dev.lite.test..",

@@ -134,8 +134,7 @@ class AsyncOperationsTest {
     }
 
     @Test
-    void aThreadThatWaitsHelpsFirstAlsoForAStage()
-            throws InterruptedException, ExecutionException, TimeoutException {
+    void aThreadThatWaitsHelpsFirstAlsoForAStage() throws InterruptedException, ExecutionException, TimeoutException {
         List<CompletableFuture<?>> helped = new ArrayList<>();
         CompletableFuture<?>[] origin = new CompletableFuture<?>[1];
         WaitingHelp help = (awaited, deadlineNs) -> {

@@ -1,4 +1,4 @@
-package dev.lite.node;
+package dev.lite.process;
 
 import dev.lite.cluster.process.ExitMessage;
 import java.nio.file.Path;
@@ -7,16 +7,23 @@ import org.springframework.boot.SpringApplicationRunListener;
 import org.springframework.boot.bootstrap.ConfigurableBootstrapContext;
 import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.boot.web.server.PortInUseException;
 import org.springframework.context.ConfigurableApplicationContext;
-import org.springframework.core.Ordered;
-import org.springframework.core.annotation.Order;
 import org.springframework.core.env.ConfigurableEnvironment;
 
-/** Writes why the node cannot start to the file of lite.exit-message-file. Runs first, so it knows of files that cannot be read. */
-@Order(Ordered.HIGHEST_PRECEDENCE)
-final class FailedStart implements SpringApplicationRunListener {
+/**
+ * Writes why a node or a manager cannot start to the file of lite.exit-message-file. Runs first, so it knows of files that cannot be
+ * read. Each process registers a class of its own, with its analyzer.
+ */
+public abstract class FailedStart implements SpringApplicationRunListener {
+    private final FailureAnalyzer analyzer;
     private @Nullable ConfigurableEnvironment environment;
+
+    /** @param analyzer explains what it knows; of other failures the file gets the cause */
+    protected FailedStart(FailureAnalyzer analyzer) {
+        this.analyzer = analyzer;
+    }
 
     @Override
     public void environmentPrepared(
@@ -32,8 +39,8 @@ final class FailedStart implements SpringApplicationRunListener {
         }
     }
 
-    private static String message(Throwable failure) {
-        FailureAnalysis analysis = new StartFailureAnalyzer().analyze(failure);
+    private String message(Throwable failure) {
+        FailureAnalysis analysis = analyzer.analyze(failure);
         if (analysis != null) {
             return analysis.getDescription() + "\n" + analysis.getAction();
         }

@@ -1,4 +1,4 @@
-package dev.lite.node;
+package dev.lite.process;
 
 import dev.lite.api.internal.PropertyNames;
 import dev.lite.cluster.process.StartException;
@@ -16,8 +16,12 @@ import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.PropertySource;
 import org.springframework.core.env.StandardEnvironment;
 
-/** Ends the start if a property's name is misspelt. Runs before any other bean exists. */
-final class NameCheck implements BeanFactoryPostProcessor, PriorityOrdered {
+/**
+ * Ends the start of a node or a manager if a property's name is misspelt. Runs before any other bean exists.
+ */
+public final class NameCheck implements BeanFactoryPostProcessor, PriorityOrdered {
+    /** For Spring. */
+    public NameCheck() {}
 
     @Override
     public void postProcessBeanFactory(ConfigurableListableBeanFactory beans) {
