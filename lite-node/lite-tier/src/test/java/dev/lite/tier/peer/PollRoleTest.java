@@ -54,6 +54,8 @@ class PollRoleTest {
         private boolean called;
         private boolean woken;
         private volatile boolean closed;
+        /** The standby thread has slept. */
+        volatile boolean standingBy;
 
         void put(Flag flag) {
             queue.add(flag);
@@ -139,6 +141,7 @@ class PollRoleTest {
             lock.lock();
             try {
                 while (!called && !closed) {
+                    standingBy = true;
                     changed.await();
                 }
                 called = false;
@@ -252,10 +255,11 @@ class PollRoleTest {
         threads.forEach(Waits::join);
     }
 
-    /** Takes the role before the standby thread can, which then sleeps until the fabric is armed. */
+    /** Takes the role before the standby thread can. That thread sleeps when this returns, until the fabric is armed. */
     private void takeFirst() {
         assertThat(role.take()).isTrue();
         role.start();
+        Waits.until("the standby thread sleeps", () -> fabric.standingBy);
     }
 
     /** Starts a waiting thread and waits until it is parked. */
