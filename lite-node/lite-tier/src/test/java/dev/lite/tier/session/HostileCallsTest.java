@@ -23,6 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Applications that misuse calls and messages at a real node. */
 class HostileCallsTest {
+    private static final int LAST_SLOT = 9;
+
     @TempDir(factory = InDevShm.class)
     Path directory;
 
@@ -52,6 +54,7 @@ class HostileCallsTest {
             assertThat(never).isNotNull();
             long function = open(bad, RpcKind.CLIENT, "never");
             submitCall(bad, 3, function);
+            awaitBegun(bad);
             submitCall(bad, 3, function);
             assertThat(bad.awaitGoodbye()).contains("slot 3").contains("under way");
         }
@@ -61,12 +64,12 @@ class HostileCallsTest {
     void aSlotThatWaitsForAMessageIsNotTakenAgain() throws ProtocolException {
         try (RawClient bad = new RawClient(directory.resolve("s")).attach()) {
             long port = open(bad, RpcKind.PORT, "silent");
-            for (int op : new int[] {Op.RECEIVE, Op.READ}) {
-                bad.command(4, op, port, 0, 0);
-                timeout(bad, 4);
-                bad.submit(1 << 4);
-                awaitFetched(bad);
-            }
+            bad.command(4, Op.RECEIVE, port, 0, 0);
+            timeout(bad, 4);
+            bad.submit(1 << 4);
+            awaitBegun(bad);
+            bad.command(4, Op.READ, port, 0, 0);
+            bad.submit(1 << 4);
             assertThat(bad.awaitGoodbye()).contains("slot 4").contains("under way");
         }
     }
@@ -82,7 +85,6 @@ class HostileCallsTest {
         RawMemory.putLong(client.base() + SessionArea.slotOffset(slot) + SessionArea.OPERAND1, 0);
         timeout(client, slot);
         client.submit(1L << slot);
-        awaitFetched(client);
     }
 
     private static void timeout(RawClient client, int slot) {
@@ -90,9 +92,19 @@ class HostileCallsTest {
                 client.base() + SessionArea.slotOffset(slot) + SessionArea.TIMEOUT_NS, TimeUnit.MINUTES.toNanos(10));
     }
 
-    private static void awaitFetched(RawClient client) {
+    /**
+     * Waits until the node has begun what was submitted so far: it serves commands in turn, and refuses this one at once. To see the
+     * command fetched is not enough, since the node may not have read it yet.
+     */
+    private static void awaitBegun(RawClient client) {
         Waits.until(
                 "the node fetched the command",
                 () -> RawMemory.getLongVolatile(client.base() + SessionArea.SUBMITTED) == 0);
+        client.command(LAST_SLOT, Op.READ, -1, 0, 0);
+        client.submit(1L << LAST_SLOT);
+        Waits.until(
+                "the node has refused a command without a handle",
+                () -> RawMemory.getIntAcquire(client.base() + SessionArea.slotOffset(LAST_SLOT) + SessionArea.STATE)
+                        == SessionArea.STATE_DONE);
     }
 }
