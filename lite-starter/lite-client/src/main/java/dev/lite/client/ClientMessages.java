@@ -40,7 +40,7 @@ final class ClientMessages implements RpcMessages {
             long length = commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs);
             byte[] data = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(data), 0, data.length);
-            RpcOriginIs origin = commands.origin(slot);
+            RpcOriginIs origin = commands.origin(commands.data().receivedOrigin(slot));
             return new Message(origin.node(), origin.principal(), data);
         } finally {
             commands.data().returnSlot(slot);

@@ -16,6 +16,7 @@ import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.handling.HandlerExecution;
+import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.session.wire.WireText;
@@ -49,6 +50,9 @@ final class ClientServer implements RpcServer {
     private final String function;
     private final long id;
     private final boolean hasHandler;
+    /** Only {@link Received}s. */
+    private final CallsAhead<RpcCall> ahead = new CallsAhead<>();
+
     private final IncomingCalls incoming;
     private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -57,7 +61,7 @@ final class ClientServer implements RpcServer {
         this.function = function;
         this.id = id;
         this.hasHandler = hasHandler;
-        incoming = new IncomingCalls(commands, function, id, new Calls());
+        incoming = new IncomingCalls(commands, function, id, ahead, new Calls());
         commands.session().channels().serve(id, incoming);
         commands.session().use().functions().put(this, function);
     }
@@ -87,7 +91,7 @@ final class ClientServer implements RpcServer {
             throw new IllegalArgumentException(
                     "the server of the function \"%s\" did not receive this call".formatted(function));
         }
-        if (received.channel != null || incoming.hasChannels()) {
+        if (received.channel != null || incoming.hasChannels() || !ahead.isEmpty()) {
             received.reply(reply);
             return receiveHere(deadline);
         }
@@ -109,22 +113,74 @@ final class ClientServer implements RpcServer {
         String what = RpcCommandPath.what(Op.REPLY_AND_RECEIVE, function);
         long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
         int slot = commands.acquire(what, timeoutNs);
+        int further = 0;
         try {
             RawMemory.copyFrom(reply, 0, commands.data().window(slot), reply.byteSize());
-            long length = commands.run(what, slot, Op.REPLY_AND_RECEIVE, id, reply.byteSize(), call, 0, timeoutNs);
+            further = ahead.ask(FurtherCalls.MAX);
+            long length =
+                    commands.run(what, slot, Op.REPLY_AND_RECEIVE, id, further, reply.byteSize(), call, 0, timeoutNs);
             return fromNode(slot, length);
         } finally {
             commands.data().returnSlot(slot);
+            if (further > 0) {
+                ahead.asked();
+            }
         }
     }
 
     private RpcCall fromNode(int slot, long length) {
-        byte[] message = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
-        RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(message), 0, message.length);
-        int contextBytes = Math.clamp(commands.data().receivedContext(slot), 0, message.length);
-        RpcOriginIs origin = commands.origin(slot);
-        return new Received(
-                commands.data().receivedCall(slot), origin.node(), origin.principal(), message, contextBytes, null);
+        DataPath data = commands.data();
+        long window = data.window(slot);
+        byte[] message = message(window, Math.clamp(length, 0, data.windowBytes()));
+        int contextBytes = Math.clamp(data.receivedContext(slot), 0, message.length);
+        RpcOriginIs origin = commands.origin(data.receivedOrigin(slot));
+        Received first =
+                new Received(data.receivedCall(slot), origin, message, contextBytes, data.receivedReplyMax(slot), null);
+        int further = Math.clamp(data.receivedFurther(slot), 0, FurtherCalls.MAX);
+        long offset = FurtherCalls.after(message.length);
+        for (int i = 0; i < further; i++) {
+            long room = FurtherCalls.room(offset, data.windowBytes());
+            if (room < 0) {
+                break;
+            }
+            long at = window + offset;
+            int bytes = (int) Math.clamp(FurtherCalls.length(at), 0, room);
+            putAhead(new Received(
+                    FurtherCalls.call(at),
+                    commands.origin(FurtherCalls.origin(at)),
+                    message(FurtherCalls.message(at), bytes),
+                    Math.clamp(FurtherCalls.contextBytes(at), 0, bytes),
+                    FurtherCalls.replyBytesMax(at),
+                    null));
+            offset = FurtherCalls.after(offset, bytes);
+        }
+        return first;
+    }
+
+    private static byte[] message(long address, int length) {
+        byte[] message = new byte[length];
+        RawMemory.copyTo(address, MemorySegment.ofArray(message), 0, length);
+        return message;
+    }
+
+    private void putAhead(Received call) {
+        if (!ahead.add(call)) {
+            notTaken(call);
+        }
+    }
+
+    /** Refuses the calls that no thread has taken, and those that still come. Any thread. */
+    void refuseAhead() {
+        ahead.close().forEach(this::notTaken);
+    }
+
+    /** Refuses a call that no thread has taken: its caller may try another server. */
+    private void notTaken(RpcCall call) {
+        try {
+            ((Received) call).notTaken();
+        } catch (LiteException | IllegalStateException e) {
+            LOG.debug("a call of \"{}\" could not be refused", function, e);
+        }
     }
 
     /** Makes the calls that are received. */
@@ -139,11 +195,12 @@ final class ClientServer implements RpcServer {
             byte[] bytes = new byte[request.length()];
             MemorySegment.copy(request.bytes(), ValueLayout.JAVA_BYTE, 0, bytes, 0, bytes.length);
             ChannelServer channel = request.channel();
-            return new Received(
-                    request.call(), channel.node(), channel.principal(), bytes, request.contextLength(), channel);
+            RpcOriginIs origin = new RpcOriginIs(0, channel.node(), channel.principal());
+            return new Received(request.call(), origin, bytes, request.contextLength(), 0, channel);
         }
     }
 
+    /** Waits until the node has sent the answer. */
     private void answer(long call, int op, MemorySegment message, int handlerCode) {
         ClientRpc.checkLength("the reply", message.byteSize(), commands.data().windowBytes());
         String what = RpcCommandPath.what(op, function);
@@ -155,6 +212,20 @@ final class ClientServer implements RpcServer {
             assert none == 0;
         } finally {
             commands.data().returnSlot(slot);
+        }
+    }
+
+    /** Passes an answer to the node, which sends it; its caller takes an answer of that length. */
+    private void post(long call, int op, long offset, MemorySegment message) {
+        ClientRpc.checkLength("the reply", message.byteSize(), commands.data().windowBytes());
+        commands.requireOpen();
+        long timeoutNs = commands.session().deadlineNs();
+        int slot = commands.acquire(RpcCommandPath.what(op, function), timeoutNs);
+        try {
+            RawMemory.copyFrom(message, 0, commands.data().window(slot), message.byteSize());
+            commands.submitUnwatched(slot, op, id, offset, message.byteSize(), call, timeoutNs);
+        } finally {
+            commands.data().returnSlot(slot); // free again when the node has sent the reply
         }
     }
 
@@ -191,7 +262,8 @@ final class ClientServer implements RpcServer {
                             start(handler, taken, permits);
                             return permits.tryAcquire();
                         },
-                        deadlineNs);
+                        deadlineNs,
+                        permits.availablePermits());
                 permitted = false;
                 if (call != null) {
                     start(handler, call, permits);
@@ -242,6 +314,7 @@ final class ClientServer implements RpcServer {
                 incoming.leaveNode();
             }
             commands.close(id);
+            refuseAhead();
             if (hasHandler) {
                 Thread unused = Thread.ofVirtual().name("lite-client-serve").start(this::finish);
             } else {
@@ -262,10 +335,11 @@ final class ClientServer implements RpcServer {
     /** A call of this server. */
     private final class Received implements RpcCall {
         private final long number;
-        private final String node;
-        private final String principal;
+        private final RpcOriginIs origin;
         private final byte[] message;
         private final int contextBytes;
+        /** The longest reply that the caller takes, in bytes; 0: only the node or the channel knows. */
+        private final int replyBytesMax;
         /** The channel through which it came, which takes the answer; or null: the node does. */
         private final @Nullable ChannelServer channel;
 
@@ -274,16 +348,16 @@ final class ClientServer implements RpcServer {
         /** @param message the context and the request */
         Received(
                 long number,
-                String node,
-                String principal,
+                RpcOriginIs origin,
                 byte[] message,
                 int contextBytes,
+                int replyBytesMax,
                 @Nullable ChannelServer channel) {
             this.number = number;
-            this.node = node;
-            this.principal = principal;
+            this.origin = origin;
             this.message = message;
             this.contextBytes = contextBytes;
+            this.replyBytesMax = replyBytesMax;
             this.channel = channel;
         }
 
@@ -293,12 +367,12 @@ final class ClientServer implements RpcServer {
 
         @Override
         public String callerNode() {
-            return node;
+            return origin.node();
         }
 
         @Override
         public String callerPrincipal() {
-            return principal;
+            return origin.principal();
         }
 
         @Override
@@ -323,7 +397,7 @@ final class ClientServer implements RpcServer {
             answer();
             try {
                 if (channel == null) {
-                    ClientServer.this.answer(number, Op.REPLY, reply, 0);
+                    replyThroughNode(reply);
                 } else {
                     channel.reply(number, reply);
                     commands.session().counts().channelAnswer(reply.byteSize());
@@ -351,6 +425,26 @@ final class ClientServer implements RpcServer {
             } catch (ChannelEndedException e) {
                 throw callerGone(e);
             }
+        }
+
+        private void replyThroughNode(MemorySegment reply) {
+            if (replyBytesMax == 0) {
+                ClientServer.this.answer(number, Op.REPLY, reply, 0); // the node must say whether it is too long
+                return;
+            }
+            if (reply.byteSize() > replyBytesMax) {
+                throw new LimitExceededException("the reply has %d bytes; the caller takes at most %d"
+                        .formatted(reply.byteSize(), replyBytesMax));
+            }
+            post(number, Op.REPLY, 0, reply);
+        }
+
+        /** No thread has taken the call. */
+        void notTaken() {
+            answer();
+            String text = RpcCommandPath.closed(function).getMessage();
+            MemorySegment bytes = MemorySegment.ofArray(WireText.cut(String.valueOf(text), FAIL_BYTES_MAX));
+            post(number, Op.FAIL, Op.NOT_TAKEN, bytes);
         }
 
         private NodeUnreachableException callerGone(ChannelEndedException e) {

@@ -254,6 +254,16 @@ final class DataPath {
         return RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.CONTEXT);
     }
 
+    /** The longest reply that its caller takes, in bytes; 0 if the node does not tell. */
+    int receivedReplyMax(int slot) {
+        return RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.REPLY_BYTES_MAX);
+    }
+
+    /** How many further calls the command received. */
+    int receivedFurther(int slot) {
+        return RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.FURTHER);
+    }
+
     /** Throws the node's error if a command that is done has failed. */
     void check(int slot) {
         int status = RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.STATUS);

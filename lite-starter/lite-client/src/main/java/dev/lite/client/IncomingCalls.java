@@ -9,6 +9,7 @@ import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelGroup;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
+import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentLinkedDeque;
@@ -29,6 +30,8 @@ final class IncomingCalls {
     private static final long AGAIN_NS = 200_000;
     /** The pause between two looks for channels while a thread waits for the end of the standing receive. */
     private static final long LAST_NS = 1_000_000;
+    /** The second thread of a server looks so often for calls that the command of the first one brings. */
+    private static final long LOOK_NS = 20_000_000;
 
     private final RpcCommandPath commands;
     private final String function;
@@ -40,10 +43,11 @@ final class IncomingCalls {
     private volatile boolean left;
 
     private final ConcurrentLinkedDeque<ReceivedRequest> rooms = new ConcurrentLinkedDeque<>();
+    private final CallsAhead<RpcCall> ahead;
 
     /** Makes calls for the application. */
     interface Made {
-        /** A call that a command has received into this slot. */
+        /** A call that a command has received into this slot, perhaps with others. */
         RpcCall fromNode(int slot, long length);
 
         /** A call that a channel has received. */
@@ -56,8 +60,12 @@ final class IncomingCalls {
         boolean take(RpcCall call);
     }
 
-    /** @param id the function's number */
-    IncomingCalls(RpcCommandPath commands, String function, long id, Made made) {
+    /**
+     * @param id the function's number
+     * @param ahead where {@link Made#fromNode} puts further calls
+     */
+    IncomingCalls(RpcCommandPath commands, String function, long id, CallsAhead<RpcCall> ahead, Made made) {
+        this.ahead = ahead;
         this.commands = commands;
         this.function = function;
         this.id = id;
@@ -102,17 +110,18 @@ final class IncomingCalls {
 
     /** Waits for a call. */
     RpcCall receive(long deadlineNs) {
-        return Objects.requireNonNull(receive(deadlineNs, null));
+        return Objects.requireNonNull(receive(deadlineNs, null, FurtherCalls.MAX));
     }
 
     /**
      * Waits for a call that the taker does not take. A virtual thread.
      *
+     * @param further how many further calls the thread could start at once
      * @return null: the taker takes no more
      */
     @Nullable
-    RpcCall serve(Taker taker, long deadlineNs) {
-        return receive(deadlineNs, new Taking(taker));
+    RpcCall serve(Taker taker, long deadlineNs, int further) {
+        return receive(deadlineNs, new Taking(taker), Math.min(further, FurtherCalls.MAX));
     }
 
     /** Makes calls for the taker. */
@@ -131,8 +140,12 @@ final class IncomingCalls {
         }
     }
 
-    private @Nullable RpcCall receive(long deadlineNs, @Nullable Taking taking) {
+    private @Nullable RpcCall receive(long deadlineNs, @Nullable Taking taking, int further) {
         while (true) {
+            RpcCall next = commands.session().isOpen() ? ahead.poll() : null;
+            if (next != null) {
+                return next;
+            }
             if (hasChannels() || standing.isSubmitted()) {
                 RpcCall call = besideChannels(deadlineNs, taking);
                 if (call != null || (taking != null && taking.full)) {
@@ -144,24 +157,33 @@ final class IncomingCalls {
                 continue;
             }
             try {
-                return fromNode(deadlineNs);
+                return fromNode(deadlineNs, further);
             } catch (LiteTimeoutException e) {
                 if (deadlineNs - System.nanoTime() <= 0) {
                     throw e;
                 }
-                Polling.sleepNs(AGAIN_NS); // the function has channels
+                Polling.sleepNs(
+                        AGAIN_NS); // the function has channels, or it is time to look for calls that another thread got
             }
         }
     }
 
-    private RpcCall fromNode(long deadlineNs) {
+    private RpcCall fromNode(long deadlineNs, int further) {
         String what = RpcCommandPath.what(Op.RECEIVE, function);
-        long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
-        int slot = commands.acquire(what, timeoutNs);
+        int asked = ahead.ask(further);
         try {
-            return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs));
+            long leftNs = Math.max(1, deadlineNs - System.nanoTime());
+            long timeoutNs = ahead.mayCome() ? Math.min(LOOK_NS, leftNs) : leftNs;
+            int slot = commands.acquire(what, timeoutNs);
+            try {
+                return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, timeoutNs));
+            } finally {
+                commands.data().returnSlot(slot);
+            }
         } finally {
-            commands.data().returnSlot(slot);
+            if (asked > 0) {
+                ahead.asked();
+            }
         }
     }
 

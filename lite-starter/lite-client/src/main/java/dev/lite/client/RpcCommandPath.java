@@ -59,8 +59,31 @@ final class RpcCommandPath {
 
     /** Executes a command and returns its result; throws the node's error. */
     long run(String what, int slot, int op, long id, long length, long operand0, long operand1, long timeoutNs) {
-        data.submit(slot, op, id, 0, length, operand0, operand1, timeoutNs);
+        return run(what, slot, op, id, 0, length, operand0, operand1, timeoutNs);
+    }
+
+    /** {@link #run(String, int, int, long, long, long, long, long)} with an offset. */
+    long run(
+            String what,
+            int slot,
+            int op,
+            long id,
+            long offset,
+            long length,
+            long operand0,
+            long operand1,
+            long timeoutNs) {
+        data.submit(slot, op, id, offset, length, operand0, operand1, timeoutNs);
         return result(what, slot, data.await(slot, System.nanoTime() + timeoutNs + GRACE_NS), timeoutNs);
+    }
+
+    /**
+     * Submits a command whose end nobody waits for; the slot must then be returned. If the command fails, only the node knows. A session
+     * that this application closes waits for it.
+     */
+    void submitUnwatched(int slot, int op, long id, long offset, long length, long operand0, long timeoutNs) {
+        data.slots().unwatched(slot);
+        data.submit(slot, op, id, offset, length, operand0, 0, timeoutNs);
     }
 
     /** Acquires a slot without waiting; {@link DataPath#returnSlot} must follow. Returns -1 if none is free. */
@@ -123,9 +146,8 @@ final class RpcCommandPath {
         }
     }
 
-    /** The caller of the call in the slot. */
-    RpcOriginIs origin(int slot) {
-        long number = data.receivedOrigin(slot);
+    /** The caller with this number. */
+    RpcOriginIs origin(long number) {
         RpcOriginIs known = origins.get(number);
         if (known == null) {
             known = session.requests()

@@ -36,6 +36,7 @@ import org.slf4j.LoggerFactory;
 final class Session {
     private static final Logger LOG = LoggerFactory.getLogger(Session.class);
     private static final long NODE_MARGIN_NS_MAX = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long LAST_REPLIES_WAIT_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long LAST_OPERATION_WAIT_NS = TimeUnit.SECONDS.toNanos(60);
     private static final long DETACH_WAIT_MS = 2_000;
 
@@ -238,9 +239,11 @@ final class Session {
         if (!detached.compareAndSet(false, true)) {
             return;
         }
+        use.functions().keySet().forEach(ClientServer::refuseAhead);
         String reason = describe("this application closed it");
         lostReason.compareAndSet(null, reason);
         requests.lose(reason);
+        data.slots().awaitUnwatched(System.nanoTime() + LAST_REPLIES_WAIT_NS); // replies that the node has not sent yet
         data.lose();
         channels.lose(reason);
         try {

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** What an application holds of its session. Any thread. Bounded by the node's limits for the session. */
 final class SessionUse {
     private final AtomicInteger handles = new AtomicInteger();
-    private final Map<Object, String> functions = new ConcurrentHashMap<>();
+    private final Map<ClientServer, String> functions = new ConcurrentHashMap<>();
     private final Map<Object, String> ports = new ConcurrentHashMap<>();
     private final Map<Object, String> locks = new ConcurrentHashMap<>();
 
@@ -23,7 +23,7 @@ final class SessionUse {
     }
 
     /** The functions that are served, by their servers. */
-    Map<Object, String> functions() {
+    Map<ClientServer, String> functions() {
         return functions;
     }
 

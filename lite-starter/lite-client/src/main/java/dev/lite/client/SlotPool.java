@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionArea;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -25,10 +26,14 @@ final class SlotPool {
 
     private static final int CLOSED = 3;
 
+    /** Stands for a handle: nobody waits for the end of the slot's command. No handle has this number. */
+    private static final long UNWATCHED = -2;
+
     /** Values this far apart lie on different cache lines. */
     private static final int STRIDE = 8;
 
     private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long UNWATCHED_POLL_NS = 100_000;
     private static final VarHandle LONGS = MethodHandles.arrayElementVarHandle(long[].class);
 
     private final int slots;
@@ -61,6 +66,21 @@ final class SlotPool {
 
     /** Returns a free slot, which the caller owns then, or -1. */
     int tryAcquire() {
+        int slot = find();
+        if (slot < 0 && lock.tryLock()) {
+            try {
+                if (!closed) {
+                    reclaimQuarantined();
+                    slot = find();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+        return slot;
+    }
+
+    private int find() {
         int first = (int) (Thread.currentThread().threadId() % slots);
         for (int i = 0; i < slots; i++) {
             int slot = first + i < slots ? first + i : first + i - slots;
@@ -91,7 +111,7 @@ final class SlotPool {
             waiters.incrementAndGet();
             while (!closed) {
                 reclaimQuarantined();
-                int slot = tryAcquire();
+                int slot = find();
                 if (slot >= 0) {
                     return slot;
                 }
@@ -123,6 +143,34 @@ final class SlotPool {
     void workFor(int slot, long lh) {
         LONGS.setVolatile(handles, slot * STRIDE, lh);
         VarHandle.fullFence();
+    }
+
+    /** Nobody waits for the end of the slot's command, so its slot will be quarantined. */
+    void unwatched(int slot) {
+        LONGS.setVolatile(handles, slot * STRIDE, UNWATCHED);
+    }
+
+    /** Waits until the node has completed the commands that nobody waits for, or until {@link #close}. */
+    void awaitUnwatched(long deadlineNs) {
+        while (anyUnwatched() && deadlineNs - System.nanoTime() > 0) {
+            Polling.sleepNs(UNWATCHED_POLL_NS);
+        }
+    }
+
+    private boolean anyUnwatched() {
+        lock.lock();
+        try {
+            for (int slot = 0; slot < slots && !closed; slot++) {
+                if ((long) LONGS.getVolatile(states, slot * STRIDE) == QUARANTINED
+                        && (long) LONGS.getVolatile(handles, slot * STRIDE) == UNWATCHED
+                        && !completed.test(slot)) {
+                    return true;
+                }
+            }
+            return false;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Returns a slot that the node no longer touches. */

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * <p>System properties:
  *
  * <ul>
- *   <li>{@code lite.bench.rows}: a regular expression; takes only rows with such a part of {@code comparison contender}
+ *   <li>{@code lite.bench.rows}: a regular expression; takes only rows with such a part of {@code comparison contender: workload}
  *   <li>{@code lite.bench.busy}: the number of busy loops beside
  *   <li>{@code lite.bench.sessions}: the number of other sessions that are attached to each node and idle
  *   <li>{@code lite.bench.milliseconds}: the length of a run; the default is {@value #RUN_MS}
@@ -80,7 +80,8 @@ public final class CallersBench implements AutoCloseable {
         List<Comparison> chosen = new ArrayList<>();
         for (Comparison comparison : Comparison.all()) {
             List<Row> rows = comparison.rows().stream()
-                    .filter(row -> wanted.matcher(comparison.title() + " " + row.contender())
+                    .filter(row -> wanted.matcher(
+                                    "%s %s: %s".formatted(comparison.title(), row.contender(), row.workload()))
                             .find())
                     .toList();
             if (!rows.isEmpty()) {

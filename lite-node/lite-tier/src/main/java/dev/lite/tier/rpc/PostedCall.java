@@ -67,6 +67,11 @@ public abstract class PostedCall {
         return true;
     }
 
+    /** Before the post: whether the posting thread will soon post another call, or poll, so that both may be sent together. */
+    protected boolean isSoon() {
+        return false;
+    }
+
     /** Names its target, for messages. */
     @Override
     public final String toString() {

@@ -38,6 +38,17 @@ public abstract class PostedReceive {
     protected abstract void later(Runnable task);
 
     /**
+     * Takes a further call that is already queued, during {@link #received}. Never blocks.
+     *
+     * @param bytesMax the length of its context and request at most, in bytes
+     * @return null if there is none that this receive should take
+     */
+    protected final @Nullable ReceivedCall further(long bytesMax) {
+        RpcFunction.PostedReceiver its = receiver;
+        return its == null ? null : its.further(bytesMax);
+    }
+
+    /**
      * Gives the receive up. Any thread; never blocks.
      *
      * @return whether this thread has ended the receive; otherwise it has not begun, has ended, or has a call just now

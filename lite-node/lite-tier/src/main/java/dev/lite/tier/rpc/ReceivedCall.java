@@ -105,6 +105,16 @@ public final class ReceivedCall implements RpcCall {
         return contextBytes == 0 ? null : new String(message, 0, contextBytes, StandardCharsets.UTF_8);
     }
 
+    /** Whether its context and request are here and have at most so many bytes. */
+    boolean isHere(long bytesMax) {
+        return remoteRequest == 0 && message.length <= bytesMax;
+    }
+
+    /** The longest reply that the caller takes, in bytes. */
+    public int replyBytesMax() {
+        return capacity;
+    }
+
     /** The context and the request without a copy; for the tier only. */
     public byte[] message() {
         return message;
@@ -167,25 +177,26 @@ public final class ReceivedCall implements RpcCall {
     /**
      * Replies without waiting. Never blocks; otherwise like {@link #reply}.
      *
+     * @param soon whether this thread will soon send another reply, or poll, so that both may be sent together
      * @return false if the reply would have to wait; the call is still unanswered then
      */
-    public boolean tryReply(MemorySegment reply) {
+    public boolean tryReply(MemorySegment reply, boolean soon) {
         requireFits(reply.byteSize());
-        return tryAnswer(0, reply);
+        return tryAnswer(0, reply, soon);
     }
 
     /** {@link #fail} without waiting; false: the call is still unanswered. */
     public boolean tryFail(RpcStatus status, int handlerCode, String message) {
-        return tryAnswer(RPC_FAILED, error(status, handlerCode, message));
+        return tryAnswer(RPC_FAILED, error(status, handlerCode, message), false);
     }
 
-    private boolean tryAnswer(int status, MemorySegment reply) {
+    private boolean tryAnswer(int status, MemorySegment reply, boolean soon) {
         if (!begin()) {
             return true;
         }
         boolean sent = false;
         try {
-            sent = replies.tryReply(this, status, reply);
+            sent = replies.tryReply(this, status, reply, soon);
             return sent;
         } finally {
             if (!sent) {

@@ -5,6 +5,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
@@ -281,7 +282,7 @@ final class RpcCaller {
         long callId = slot.callId;
         call.begin(this, target, slot);
         slot.posted(call);
-        Post post = post(binding, slot, place, length, Poster.NOBODY);
+        Post post = post(binding, slot, place, length, Poster.NOBODY, call.isSoon());
         // From here on another thread may have ended the call, and the slot may have another one.
         if (post == Post.BUSY) {
             call.later(() -> postLater(binding, slot, place, length, callId, call));
@@ -478,14 +479,17 @@ final class RpcCaller {
     }
 
     private static Post post(RpcBinding binding, RpcSlot slot, int place, int length, long context) {
-        return binding.peer
-                .endpoint()
-                .writeImm(
-                        binding.ringOffset + place,
-                        slot.outAddress,
-                        length,
-                        RpcWire.callImmediate(binding.ring, place),
-                        context);
+        return post(binding, slot, place, length, context, false);
+    }
+
+    /** @param soon whether this thread will soon post another call, or poll */
+    private static Post post(RpcBinding binding, RpcSlot slot, int place, int length, long context, boolean soon) {
+        FabricEndpoint endpoint = binding.peer.endpoint();
+        long to = binding.ringOffset + place;
+        int immediate = RpcWire.callImmediate(binding.ring, place);
+        return soon
+                ? endpoint.writeImmSoon(to, slot.outAddress, length, immediate, context)
+                : endpoint.writeImm(to, slot.outAddress, length, immediate, context);
     }
 
     private static Post postUntilAccepted(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {

@@ -22,6 +22,16 @@ final class RpcEntry {
         this.place = place;
     }
 
+    /** Whether its context and request are here and have at most so many bytes. */
+    boolean isHere(long bytesMax) {
+        if (ring != null) {
+            long at = ring.address(place);
+            return (RawMemory.getInt(at + RpcWire.PADDING_AND_FLAGS) & RpcWire.FLAG_REMOTE) == 0
+                    && RawMemory.getInt(at + RpcWire.LENGTH) <= bytesMax;
+        }
+        return slot != null && slot.requestLength <= bytesMax;
+    }
+
     /** Whether its caller gave the call low priority. */
     boolean isLow() {
         if (ring != null) {

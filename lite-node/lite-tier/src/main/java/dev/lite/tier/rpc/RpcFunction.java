@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
@@ -95,6 +96,11 @@ final class RpcFunction {
 
         boolean giveUp() {
             return RpcFunction.this.giveUp(this);
+        }
+
+        @Nullable
+        ReceivedCall further(long bytesMax) {
+            return RpcFunction.this.further(server, bytesMax);
         }
     }
 
@@ -272,6 +278,34 @@ final class RpcFunction {
             }
         } catch (RuntimeException e) { // also a defect: the receiver is in no queue, so nobody else ends it
             receiver.receive.failed(e);
+        }
+    }
+
+    /**
+     * Takes the next queued call of high priority for a server that has just received one. Never blocks.
+     *
+     * @return null if none is queued, if the next one's message is longer or still at its caller, or if there is another server:
+     *     then that one may take the call sooner
+     */
+    @Nullable
+    ReceivedCall further(FunctionServer server, long bytesMax) {
+        while (true) {
+            RpcEntry entry;
+            synchronized (this) {
+                entry = servers.size() == 1 && servers.getFirst() == server
+                        ? queue.pollHigh(next -> next.isHere(bytesMax))
+                        : null;
+            }
+            if (entry == null) {
+                return null;
+            }
+            ReceivedCall call = engine.arrivals().takeNow(entry);
+            if (call != null && call.isHere(bytesMax)) {
+                return call;
+            }
+            if (call != null) { // its caller's node has changed the entry since it announced it
+                boolean unused = call.tryFail(RpcStatus.REFUSED, 0, "the request changed after it was sent");
+            }
         }
     }
 

@@ -97,6 +97,13 @@ final class RpcQueue {
         return high.poll();
     }
 
+    /** Removes the next call if it is of high priority and passes the check; null if there is none such. */
+    @Nullable
+    RpcEntry pollHigh(Predicate<RpcEntry> check) {
+        RpcEntry next = high.first;
+        return next != null && low.first == null && check.test(next) ? high.poll() : null;
+    }
+
     /** Removes a call; null if it is not queued. */
     @Nullable
     RpcEntry remove(Predicate<RpcEntry> isIt) {

@@ -206,9 +206,10 @@ final class RpcReplies {
     /**
      * {@link #reply} that never waits. While the connection is busy, another thread posts the reply.
      *
+     * @param soon whether this thread will soon post another reply, or poll
      * @return false if no slot is free now; then nothing has happened
      */
-    boolean tryReply(ReceivedCall call, int status, MemorySegment reply) {
+    boolean tryReply(ReceivedCall call, int status, MemorySegment reply, boolean soon) {
         RpcRing ring = call.ring;
         int length = (int) reply.byteSize();
         if (ring == null) {
@@ -226,7 +227,7 @@ final class RpcReplies {
         }
         boolean fits = length <= call.room;
         int bytes = assemble(ring, call, status, reply, out);
-        Post post = postReply(ring.peer, call, out, bytes, fits, false);
+        Post post = postReply(ring.peer, call, out, bytes, fits, soon);
         if (post == Post.BUSY) {
             sendLater(ring.peer, call, out, bytes, fits);
         } else {

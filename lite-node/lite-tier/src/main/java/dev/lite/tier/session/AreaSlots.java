@@ -50,11 +50,18 @@ final class AreaSlots implements RpcCommands.Slots {
     }
 
     @Override
-    public void received(int slot, long call, long origin, int contextBytes) {
+    public void received(int slot, long call, long origin, int contextBytes, int replyBytesMax) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putLong(at + SessionArea.CALL, call);
         RawMemory.putLong(at + SessionArea.ORIGIN, origin);
         RawMemory.putInt(at + SessionArea.CONTEXT, contextBytes);
+        RawMemory.putInt(at + SessionArea.REPLY_BYTES_MAX, replyBytesMax);
+        RawMemory.putInt(at + SessionArea.FURTHER, 0);
+    }
+
+    @Override
+    public void received(int slot, int further) {
+        RawMemory.putInt(base + SessionArea.slotOffset(slot) + SessionArea.FURTHER, further);
     }
 
     @Override

@@ -4,7 +4,10 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcStatus;
+import dev.lite.os.RawMemory;
+import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.tier.rpc.ReceivedCall;
 import java.lang.foreign.MemorySegment;
@@ -36,6 +39,8 @@ final class ReceivedCalls {
     private final Map<Caller, Long> originNumbers = new ConcurrentHashMap<>();
     private final Map<Long, Caller> origins = new ConcurrentHashMap<>();
 
+    private volatile boolean ended;
+
     private record Caller(String node, String principal) {}
 
     /**
@@ -48,8 +53,81 @@ final class ReceivedCalls {
         this.later = later;
     }
 
+    /**
+     * Puts a call into the slot of the command that received it. Never blocks. If that is not possible, the call fails.
+     *
+     * @return the length of the call's message in bytes
+     */
+    long put(RpcCall call, RpcCommands.Slots slots, int slot) {
+        long number = add(call);
+        boolean kept = false;
+        try {
+            long origin = originOf(call.callerNode(), call.callerPrincipal());
+            MemorySegment message;
+            if (call instanceof ReceivedCall its) {
+                message = MemorySegment.ofArray(its.message());
+                slots.received(slot, number, origin, its.contextBytes(), its.replyBytesMax());
+            } else {
+                message = call.request();
+                slots.received(slot, number, origin, 0, 0);
+            }
+            copy(message, slots, slot);
+            kept = true;
+            if (call instanceof ReceivedCall its) {
+                its.dropMessage();
+            }
+            return message.byteSize();
+        } finally {
+            if (!kept || ended) {
+                failSoon(number);
+            }
+        }
+    }
+
+    /** Puts a message of a port into the slot; likewise. */
+    long put(RpcMessages.Message message, RpcCommands.Slots slots, int slot) {
+        slots.received(slot, 0, originOf(message.senderNode(), message.senderPrincipal()), 0, 0);
+        copy(MemorySegment.ofArray(message.data()), slots, slot);
+        return message.data().length;
+    }
+
+    private static void copy(MemorySegment message, RpcCommands.Slots slots, int slot) {
+        if (message.byteSize() > slots.windowBytes()) {
+            throw new LimitExceededException("the request has %d bytes; the session's windows have %d"
+                    .formatted(message.byteSize(), slots.windowBytes()));
+        }
+        RawMemory.copyFrom(message, 0, slots.window(slot), message.byteSize());
+    }
+
+    /**
+     * Puts a further call into a window. Never blocks.
+     *
+     * @param address has room for the call
+     * @return false: the call has failed
+     */
+    boolean putFurther(ReceivedCall call, long address) {
+        long number = -1;
+        boolean kept = false;
+        try {
+            number = add(call);
+            byte[] message = call.message();
+            long origin = originOf(call.callerNode(), call.callerPrincipal());
+            FurtherCalls.put(address, number, origin, message.length, call.contextBytes(), call.replyBytesMax());
+            RawMemory.copyFrom(MemorySegment.ofArray(message), 0, FurtherCalls.message(address), message.length);
+            call.dropMessage();
+            kept = true;
+        } catch (LimitExceededException tooMany) {
+            LOG.debug("{}: a call is refused", session, tooMany);
+        } finally {
+            if (number >= 0 && (!kept || ended)) {
+                failSoon(number);
+            }
+        }
+        return kept;
+    }
+
     /** Adds a call; returns its number. Never blocks. If there are too many, the call fails. */
-    long add(RpcCall call) {
+    private long add(RpcCall call) {
         if (calls.size() >= CALLS_MAX) {
             failSoon(call, RpcStatus.OVERLOADED, OVERLOADED);
             throw new LimitExceededException(
@@ -70,7 +148,7 @@ final class ReceivedCalls {
     }
 
     /** The number of a caller, for {@link #origin}. */
-    long originOf(String node, String principal) {
+    private long originOf(String node, String principal) {
         Caller caller = new Caller(node, principal);
         Long known = originNumbers.get(caller);
         if (known != null) {
@@ -146,20 +224,26 @@ final class ReceivedCalls {
     }
 
     /** Fails a call. May block. */
-    static void fail(RpcCall call, RpcStatus status, String message) {
+    static void fail(RpcCall call, RpcStatus status, int handlerCode, String message) {
         if (call instanceof ReceivedCall received) {
-            received.fail(status, 0, message);
+            received.fail(status, handlerCode, message);
         } else {
-            call.fail(message);
+            call.fail(handlerCode, message);
         }
     }
 
     private void failLogged(RpcCall call, RpcStatus status, String message) {
         try {
-            fail(call, status, message);
+            fail(call, status, 0, message);
         } catch (LiteException | IllegalStateException e) {
             LOG.debug("{}: a call could not be answered", session, e);
         }
+    }
+
+    /** From now on every call fails, also those that are not answered yet. May block. */
+    void end() {
+        ended = true;
+        failAll();
     }
 
     /** Fails all calls that are not answered yet. May block. */

@@ -1,6 +1,5 @@
 package dev.lite.tier.session;
 
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
@@ -16,6 +15,7 @@ import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
+import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -103,15 +103,34 @@ final class RpcCommands {
         /** Completes it with an error. */
         void fail(int slot, LiteException error);
 
-        /** Stores the number, the caller and the length of the context of the call that the command received; before the command is completed. */
-        void received(int slot, long call, long origin, int contextBytes);
+        /**
+         * Stores the number, the caller, the length of the context and the longest reply of the call that the command received; before
+         * the command is completed.
+         */
+        void received(int slot, long call, long origin, int contextBytes, int replyBytesMax);
+
+        /** Stores how many further calls the command received; likewise, and after the first one. */
+        void received(int slot, int further);
 
         /** A command waits without a thread; {@link #endOverdue} must be called about then. */
         void waitsUntil(long deadlineNs);
     }
 
-    /** A command, copied out of its slot. */
-    record Command(int slot, int op, long id, long length, long operand0, long operand1, long timeoutNs) {
+    /**
+     * A command, copied out of its slot.
+     *
+     * @param soon whether the session's thread will look at further commands and then poll, or release the poll role
+     */
+    record Command(
+            int slot,
+            int op,
+            long id,
+            long offset,
+            long length,
+            long operand0,
+            long operand1,
+            long timeoutNs,
+            boolean soon) {
         /** Of a call: how many of its first bytes are its context. */
         int contextBytes() {
             if (operand1 < 0 || operand1 > Math.min(length, LtRpc.CONTEXT_BYTES_MAX)) {
@@ -124,6 +143,16 @@ final class RpcCommands {
         /** Whether a call has low priority. */
         boolean isLow() {
             return (id & SessionProtocol.LOW_PRIORITY) != 0;
+        }
+
+        /** Of a receive: how many further calls it takes at most. */
+        int furtherMax() {
+            return Math.clamp(offset, 0, FurtherCalls.MAX);
+        }
+
+        /** Why a call fails. */
+        RpcStatus failure() {
+            return offset == Op.NOT_TAKEN ? RpcStatus.NOT_SERVED : RpcStatus.HANDLER_FAILED;
         }
 
         boolean isBesideChannels() {
@@ -241,9 +270,10 @@ final class RpcCommands {
             case Op.REPLY_AND_RECEIVE ->
                 found instanceof OpenedFunctions.OpenServer open
                         && open.server() instanceof PostedReceive.Server server
-                        && received.tryAnswer(command.operand0(), call -> call.tryReply(message))
+                        && received.tryAnswer(command.operand0(), call -> call.tryReply(message, command.soon()))
                         && one.receive(server);
-            case Op.REPLY -> received.tryAnswer(command.operand0(), call -> call.tryReply(message)) && one.done(0);
+            case Op.REPLY ->
+                received.tryAnswer(command.operand0(), call -> call.tryReply(message, command.soon())) && one.done(0);
             case Op.FAIL ->
                 received.tryAnswer(command.operand0(), call -> tryFail(call, command, message)) && one.done(0);
             default -> false;
@@ -258,7 +288,7 @@ final class RpcCommands {
     }
 
     private static boolean tryFail(ReceivedCall call, Command command, MemorySegment message) {
-        return call.tryFail(RpcStatus.HANDLER_FAILED, (int) command.operand1(), text(message));
+        return call.tryFail(command.failure(), (int) command.operand1(), text(message));
     }
 
     private static String text(MemorySegment message) {
@@ -472,6 +502,11 @@ final class RpcCommands {
             }
 
             @Override
+            protected boolean isSoon() {
+                return command.soon();
+            }
+
+            @Override
             protected MemorySegment destination(int length) {
                 return window().asSlice(0, capacity);
             }
@@ -501,12 +536,30 @@ final class RpcCommands {
                 }
                 long length;
                 try {
-                    length = put(command, slots, its);
+                    length = received.put(its, slots, command.slot());
+                    putFurther(length);
                 } catch (RuntimeException refused) {
                     Running.this.failed(refused);
                     return true;
                 }
                 return done(length);
+            }
+
+            /** Takes the calls that are queued already, so that the application need not ask for each of them. */
+            private void putFurther(long firstBytes) {
+                int further = 0;
+                long offset = FurtherCalls.after(firstBytes);
+                while (further < command.furtherMax()) {
+                    long room = FurtherCalls.room(offset, slots.windowBytes());
+                    ReceivedCall next = room < 0 ? null : further(room);
+                    int length = next == null ? 0 : next.message().length;
+                    if (next == null || !received.putFurther(next, slots.window(command.slot()) + offset)) {
+                        break;
+                    }
+                    offset = FurtherCalls.after(offset, length);
+                    further++;
+                }
+                slots.received(command.slot(), further);
             }
 
             @Override
@@ -552,7 +605,8 @@ final class RpcCommands {
                 yield receive(command, slots);
             }
             case Op.FAIL -> {
-                received.take(command.operand0()).fail((int) command.operand1(), text(message));
+                RpcCall call = received.take(command.operand0());
+                ReceivedCalls.fail(call, command.failure(), (int) command.operand1(), text(message));
                 yield 0;
             }
             case Op.LOCK -> locks.acquire(command.id(), command.operand0(), deadline(command));
@@ -581,49 +635,16 @@ final class RpcCommands {
             RpcCall call = open.server().receive(deadline.remaining());
             while (messageBytes(call) > slots.windowBytes()) {
                 // Only its caller can shorten it. The application receives the next call.
-                ReceivedCalls.fail(call, RpcStatus.REFUSED, tooLong(call, slots));
+                ReceivedCalls.fail(call, RpcStatus.REFUSED, 0, tooLong(call, slots));
                 call = open.server().receive(deadline.remaining());
             }
-            return put(command, slots, call);
+            return received.put(call, slots, command.slot());
         }
         if (found instanceof OpenedFunctions.OpenPort open) {
             RpcMessages.Message message = open.messages().receive(deadline(command));
-            long origin = received.originOf(message.senderNode(), message.senderPrincipal());
-            return put(command, slots, 0, origin, MemorySegment.ofArray(message.data()), 0);
+            return received.put(message, slots, command.slot());
         }
         throw notOpen(command, "function or port to receive from");
-    }
-
-    /** Puts a call into the slot of the command that received it. Never blocks. */
-    private long put(Command command, Slots slots, RpcCall call) {
-        long number = received.add(call);
-        boolean kept = false;
-        try {
-            long origin = received.originOf(call.callerNode(), call.callerPrincipal());
-            long length = call instanceof ReceivedCall its
-                    ? put(command, slots, number, origin, MemorySegment.ofArray(its.message()), its.contextBytes())
-                    : put(command, slots, number, origin, call.request(), 0);
-            kept = true;
-            if (call instanceof ReceivedCall its) {
-                its.dropMessage();
-            }
-            return length;
-        } finally {
-            if (!kept || ended) {
-                received.failSoon(number);
-            }
-        }
-    }
-
-    private static long put(
-            Command command, Slots slots, long number, long origin, MemorySegment message, int contextBytes) {
-        if (message.byteSize() > slots.windowBytes()) {
-            throw new LimitExceededException("the request has %d bytes; the session's windows have %d"
-                    .formatted(message.byteSize(), slots.windowBytes()));
-        }
-        RawMemory.copyFrom(message, 0, slots.window(command.slot()), message.byteSize());
-        slots.received(command.slot(), number, origin, contextBytes);
-        return message.byteSize();
     }
 
     private SessionLostException notOpen(Command command, String what) {
@@ -642,7 +663,7 @@ final class RpcCommands {
     boolean end(long deadlineNs) {
         ended = true;
         opened.closeAll();
-        received.failAll();
+        received.end();
         tier.sync().endWaits();
         while (running.get() > 0) {
             for (int slot = 0; slot < bySlot.length(); slot++) {

@@ -557,7 +557,10 @@ final class SessionWorker {
             if (op != Op.REPLY && op != Op.FAIL && op != Op.LOCK) {
                 server.takeRole(); // before the post, so that the answer finds it taken
             }
-            if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1, timeoutNs), slots)) {
+            boolean soon = server.role != null;
+            if (!rpc.start(
+                    new RpcCommands.Command(slot, op, lh, offset, length, operand0, operand1, timeoutNs, soon),
+                    slots)) {
                 throw submittedTwice(slot);
             }
             return;

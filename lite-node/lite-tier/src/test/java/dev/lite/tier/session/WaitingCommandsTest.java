@@ -65,6 +65,7 @@ class WaitingCommandsTest {
         final Map<Integer, List<Integer>> statuses = new ConcurrentHashMap<>();
         final Map<Integer, Long> results = new ConcurrentHashMap<>();
         final Map<Integer, Long> calls = new ConcurrentHashMap<>();
+        final Map<Integer, Integer> further = new ConcurrentHashMap<>();
         final CountDownLatch completing = new CountDownLatch(1);
         volatile @Nullable CountDownLatch hold;
         volatile boolean waits;
@@ -108,8 +109,13 @@ class WaitingCommandsTest {
         }
 
         @Override
-        public void received(int slot, long call, long origin, int contextBytes) {
+        public void received(int slot, long call, long origin, int contextBytes, int replyBytesMax) {
             calls.put(slot, call);
+        }
+
+        @Override
+        public void received(int slot, int its) {
+            further.put(slot, its);
         }
 
         @Override
@@ -155,7 +161,7 @@ class WaitingCommandsTest {
     }
 
     private boolean start(int slot, int op, long id, long length, long operand, long timeoutNs) {
-        return commands.start(new Command(slot, op, id, length, operand, 0, timeoutNs), slots);
+        return commands.start(new Command(slot, op, id, 0, length, operand, 0, timeoutNs, false), slots);
     }
 
     private void awaitStatus(int slot, int count) {

@@ -24,6 +24,8 @@ package dev.lite.session.protocol;
  *     +80      call       long  the number of the received call
  *     +88      origin     long  its caller; see {@link SessionMessage.RpcOrigin}
  *     +96      context    int   how many of the window's first bytes are its context; 0: it has none
+ *     +100     further    int   how many further calls follow in the window; see {@link FurtherCalls}
+ *     +104     reply      int   the longest reply that the caller of the received call takes, in bytes
  *   windows, page aligned, {@code windowBytes} each: the data of a slot's command
  * </pre>
  *
@@ -113,6 +115,12 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Offset of the length of the received call's context in a slot. */
     public static final long CONTEXT = 96;
+
+    /** Offset of the number of further calls in a slot. */
+    public static final long FURTHER = 100;
+
+    /** Offset of the length of the longest reply in a slot. */
+    public static final long REPLY_BYTES_MAX = 104;
 
     /** State of a slot that was never used. */
     public static final int STATE_IDLE = 0;

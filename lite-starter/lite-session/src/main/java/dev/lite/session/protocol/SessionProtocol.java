@@ -97,6 +97,9 @@ public final class SessionProtocol {
          * <p>{@code operand1} says whether the thread also waits for {@linkplain dev.lite.session.channel channels}: {@link
          * #BESIDE_CHANNELS} or 0. If that is not so, because the function got its first channel or has lost its last one, the node ends
          * the command with a time-out at once, unless a call is there.
+         *
+         * <p>{@code offset} is the number of {@linkplain FurtherCalls further calls} that the command may receive if they are queued
+         * already and no other server and no other thread waits for them.
          */
         public static final int RECEIVE = 25;
         /** {@code operand1} of {@link #RECEIVE} and {@link #REPLY_AND_RECEIVE}: the function has channels. */
@@ -106,8 +109,13 @@ public final class SessionProtocol {
         public static final int REPLY = 26;
         /** {@link #REPLY} and {@link #RECEIVE} in one. */
         public static final int REPLY_AND_RECEIVE = 27;
-        /** Fails call {@code operand0} with the handler's code {@code operand1} and the text in the window's first {@code length} bytes. */
+        /**
+         * Fails call {@code operand0} with the handler's code {@code operand1} and the text in the window's first {@code length} bytes.
+         * If {@code offset} is {@link #NOT_TAKEN}, the call fails as one of a function without a server.
+         */
         public static final int FAIL = 28;
+        /** {@code offset} of {@link #FAIL}: no thread of the application has taken the call, so it was certainly not executed. */
+        public static final long NOT_TAKEN = 1;
 
         /** Sets {@code length} bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */
         public static final int MEMSET = 5;
