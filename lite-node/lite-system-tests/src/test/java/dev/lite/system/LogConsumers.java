@@ -1,6 +1,8 @@
 package dev.lite.system;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.SessionLostException;
+import dev.lite.log.ConsumerLostException;
 import dev.lite.log.LiteLog;
 import dev.lite.log.LogReader;
 import dev.lite.testing.CommitChecker;
@@ -11,7 +13,10 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** Consumers of a log that follow its end, and commit their positions. One thread starts and ends them. */
+/**
+ * Consumers of a log that follow its end, and commit their positions. They open again after their session was lost. One thread starts and
+ * ends them.
+ */
 final class LogConsumers implements AutoCloseable {
     private static final Duration ROUND = Duration.ofMillis(100);
 
@@ -23,29 +28,59 @@ final class LogConsumers implements AutoCloseable {
     void start(LiteLog log, String name, CommitChecker.Copy copy) {
         LogReader reader = log.consumer(name, 0);
         threads.add(Thread.ofPlatform().daemon().name("consumer " + name).start(() -> {
-            try (reader) {
-                follow(reader, copy);
+            try {
+                long position = follow(reader, copy);
+                while (position >= 0) {
+                    position = followAgain(log, name, position, copy);
+                }
             } catch (RuntimeException | AssertionError e) {
                 failure.compareAndSet(null, e);
             }
         }));
     }
 
-    private void follow(LogReader reader, CommitChecker.Copy copy) {
-        while (!stop) {
-            boolean last = finish;
-            int given = 0;
-            try {
-                given = reader.await(copy::add, 500, ROUND);
-                reader.commit();
-            } catch (LiteException e) {
-                System.out.println("a consumer tries again: " + e);
-                last = false;
-                Waits.pass(ROUND);
+    /** Continues behind what the copy has, which may be more than was committed. */
+    private long followAgain(LiteLog log, String name, long position, CommitChecker.Copy copy) {
+        try {
+            LogReader reader = log.consumer(name, 0);
+            reader.seek(position);
+            return follow(reader, copy);
+        } catch (LiteException e) {
+            System.out.println("a consumer opens again: " + e);
+            Waits.pass(ROUND);
+            return stop ? -1 : position;
+        }
+    }
+
+    /** Returns -1 at the end, or the position of a consumer that has lost its name. */
+    private long follow(LogReader reader, CommitChecker.Copy copy) {
+        try (reader) {
+            while (!stop) {
+                if (!round(reader, copy)) {
+                    return -1;
+                }
             }
-            if (last && given == 0) {
-                return; // all writers had ended before this round
-            }
+            return -1;
+        } catch (SessionLostException | ConsumerLostException e) {
+            System.out.println("a consumer was lost: " + e);
+            return reader.position();
+        }
+    }
+
+    /** Returns false at the end of the log, if all writers had ended before this round. */
+    private boolean round(LogReader reader, CommitChecker.Copy copy) {
+
+        boolean last = finish;
+        try {
+            int given = reader.await(copy::add, 500, ROUND);
+            reader.commit();
+            return !last || given > 0;
+        } catch (SessionLostException e) {
+            throw e;
+        } catch (LiteException e) {
+            System.out.println("a consumer tries again: " + e);
+            Waits.pass(ROUND);
+            return true;
         }
     }
 

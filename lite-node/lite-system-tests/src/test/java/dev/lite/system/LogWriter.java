@@ -42,6 +42,7 @@ final class LogWriter {
                         .withDeadline(Duration.ofSeconds(2)));
                 LiteLogs logs = new LiteLogs(lite, DEADLINE)) {
             LiteLog log = logs.open(arguments[2]);
+            log.startCleaner(); // killed with this process, perhaps while it is the elected one
             int sequence = 0;
             while (System.in.available() == 0) {
                 for (int count = 0; count < ROUND; count++) {

@@ -7,8 +7,8 @@ import dev.lite.bench.contenders.BenchNode;
 import dev.lite.bench.load.BenchZooKeeper;
 import dev.lite.bench.load.ChildProcess;
 import dev.lite.bench.load.Place;
-import dev.lite.bench.load.Results;
 import dev.lite.bench.log.LogLoad.Kind;
+import dev.lite.bench.log.LogReport.Row;
 import dev.lite.os.SharedMemory;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,7 +30,7 @@ import java.util.regex.Pattern;
 public final class LogBench {
     private static final int RUNS = 5;
     private static final int RUN_MS = 400;
-    private static final int WARM_UP_MS = 2000;
+    private static final int WARM_UP_MS = 1000;
     private static final long RAW_BYTES = 64L << 20;
     private static final int SMALL = 16;
     private static final Duration START = Duration.ofSeconds(60);
@@ -41,12 +41,11 @@ public final class LogBench {
 
     private final Pattern wanted = Pattern.compile(System.getProperty("lite.bench.rows", ""));
     private final int runMs = Integer.getInteger("lite.bench.milliseconds", RUN_MS);
-    private final Results csv =
-            new Results("log", "setting,load,bytes,processes,threads,per_second,lowest_per_second,slower_process");
+    private final LogReport report = new LogReport();
 
     private LogBench() {}
 
-    /** Runs all settings, and writes {@code log.csv} into the directory. */
+    /** Runs all settings, and writes the figures and plots into the directory. */
     public static void run(Path directory) {
         LogBench bench = new LogBench();
         System.out.printf(
@@ -60,37 +59,35 @@ public final class LogBench {
                 }
             }
         }
-        bench.csv.write(directory);
+        bench.report.write(directory);
     }
 
-    /** A load by one or two processes. */
-    private record Row(LogLoad load, int processes) {
-        @Override
-        public String toString() {
-            return "%s %d B, %d x %d".formatted(load.kind(), load.bytes(), processes, load.threads());
-        }
-    }
-
+    /** Ordered by size, because each size has a log of its own. */
     private static List<Row> rows(boolean embedded, String fabric) {
         List<Row> rows = new ArrayList<>();
-        boolean local = embedded && fabric.equals("shm");
-        for (int processes = 1; processes <= 2; processes++) {
-            if (local) {
-                rows.add(new Row(new LogLoad(Kind.RAW, SMALL, 1), processes));
+        List<Kind> kinds = List.of(Kind.RAW, Kind.APPEND, Kind.BATCH);
+        for (Kind kind : kinds) {
+            rows.add(new Row(new LogLoad(kind, SMALL, 1), 1));
+            for (int threads : new int[] {1, 2, 4}) {
+                rows.add(new Row(new LogLoad(kind, SMALL, threads), 2));
             }
-            rows.add(new Row(new LogLoad(Kind.APPEND, SMALL, 1), processes));
         }
-        rows.add(new Row(new LogLoad(Kind.APPEND, SMALL, 4), 2));
-        rows.add(new Row(new LogLoad(Kind.BATCH, SMALL, 1), 2));
         rows.add(new Row(new LogLoad(Kind.APPEND_64, SMALL, 1), 2));
-        for (int bytes : new int[] {64, 256, 1024, 4096}) {
-            if (local) {
-                rows.add(new Row(new LogLoad(Kind.RAW, bytes, 1), 2));
-            }
-            rows.add(new Row(new LogLoad(Kind.APPEND, bytes, 1), 2));
-        }
         rows.add(new Row(new LogLoad(Kind.READ, SMALL, 1), 1));
-        return rows;
+        for (int bytes : new int[] {64, 256, 1024, 4096}) {
+            for (Kind kind : kinds) {
+                rows.add(new Row(new LogLoad(kind, bytes, 1), 2));
+            }
+        }
+        boolean isFirst = embedded && fabric.equals("shm");
+        return rows.stream()
+                .filter(row -> isFirst || row.load().kind() != Kind.RAW || isGoal(row))
+                .toList();
+    }
+
+    /** The row that every setting measures beside the bare memory. */
+    private static boolean isGoal(Row row) {
+        return row.load().bytes() == SMALL && row.writers() == 2;
     }
 
     private void setting(Path root, String zooKeeper, boolean embedded, String fabric) {
@@ -159,31 +156,22 @@ public final class LogBench {
         System.out.printf("%n%-36s %12s %12s %10s %14s%n", setting, "k/s", "lowest k/s", "MB/s", "slower process");
         rates.forEach((row, all) -> {
             Arrays.sort(all, Comparator.comparingDouble(Rate::perSecond));
-            double median = all[RUNS / 2].perSecond;
-            double slower = all[RUNS / 2].slower;
-            int entries = row.load.kind() == Kind.APPEND_64 ? 64 : 1;
+            Rate median = all[RUNS / 2];
+            int entries = row.load().kind() == Kind.APPEND_64 ? 64 : 1;
             System.out.printf(
                     "  %-34s %12s %12s %10s %14s%n",
                     row,
-                    number(median / KILO),
+                    number(median.perSecond / KILO),
                     number(all[0].perSecond / KILO),
-                    number(median * row.load.bytes() * entries / MEGA),
-                    number(slower / KILO));
-            csv.add(
-                    setting,
-                    row.load.kind().name(),
-                    Integer.toString(row.load.bytes()),
-                    Integer.toString(row.processes),
-                    Integer.toString(row.load.threads()),
-                    number(median),
-                    number(all[0].perSecond),
-                    number(slower));
+                    number(median.perSecond * row.load().bytes() * entries / MEGA),
+                    number(median.slower / KILO));
+            report.add(new LogReport.Figure(setting, row, median.perSecond, all[0].perSecond, median.slower));
         });
     }
 
     /** Each size of an entry has a log of its own, with segments that suit it. */
     private static void open(Row row, List<ChildProcess> parties) {
-        int typical = row.load.bytes() + 8;
+        int typical = row.load().bytes() + 8;
         String name = "bench-" + typical;
         parties.forEach(
                 party -> { // one after the other
@@ -194,8 +182,8 @@ public final class LogBench {
 
     /** Transactions per second of all processes of a row together. */
     private static Rate once(Row row, List<ChildProcess> parties, int milliseconds) {
-        List<ChildProcess> chosen = parties.subList(0, row.processes);
-        chosen.forEach(party -> party.send("run %s %d".formatted(row.load.toLine(), milliseconds)));
+        List<ChildProcess> chosen = parties.subList(0, row.processes());
+        chosen.forEach(party -> party.send("run %s %d".formatted(row.load().toLine(), milliseconds)));
         double perSecond = 0;
         double slower = Double.MAX_VALUE;
         for (ChildProcess party : chosen) {

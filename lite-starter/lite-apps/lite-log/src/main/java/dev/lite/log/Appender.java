@@ -17,12 +17,14 @@ final class Appender {
     private final Lite lite;
     private final String log;
     private final Segments segments;
+    private final Writers writers;
     private final Duration deadline;
 
-    Appender(Lite lite, String log, Segments segments, Duration deadline) {
+    Appender(Lite lite, String log, Segments segments, Writers writers, Duration deadline) {
         this.lite = lite;
         this.log = log;
         this.segments = segments;
+        this.writers = writers;
         this.deadline = deadline;
     }
 
@@ -30,15 +32,22 @@ final class Appender {
     long commit(Frame frame) {
         Retry retry = null;
         long units = Segment.units(frame.length());
+        if (frame.isCheckDue()) {
+            writers.check();
+        }
         while (true) {
             try {
                 long position = tryCommit(frame, units);
                 if (position >= 0) {
+                    if (retry != null) {
+                        writers.openHoles(); // a reservation whose answer was lost
+                    }
                     return position;
                 }
             } catch (LiteException e) {
                 retry = retry == null ? new Retry() : retry;
                 retry.pauseAfter(e);
+                writers.check(); // the session may be a new one
             }
         }
     }

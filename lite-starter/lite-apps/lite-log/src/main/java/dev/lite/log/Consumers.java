@@ -8,6 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.function.LongConsumer;
 
 /**
  * The table of consumers in the metadata: for each, whether the row is in use, the position, and the name. Rows change under the lock
@@ -52,12 +53,16 @@ final class Consumers {
         }
     }
 
-    /** Takes a name, and adds a row if there is none. */
-    Consumer open(String name, long start) {
+    /**
+     * Takes a name, and adds a row if there is none.
+     *
+     * @param check refuses a bad start
+     */
+    Consumer open(String name, long start, LongConsumer check) {
         HeldLock held = locks.consumer(name);
         boolean open = false;
         try {
-            Row row = locks.underTable(() -> findOrAdd(name, start));
+            Row row = locks.underTable(() -> findOrAdd(name, start, check));
             open = true;
             return new Consumer(name, metadata, row.offset + Row.POSITION_AT, row.position, held);
         } finally {
@@ -67,14 +72,12 @@ final class Consumers {
         }
     }
 
-    private Row findOrAdd(String name, long start) {
+    private Row findOrAdd(String name, long start, LongConsumer check) {
         Row row = find(name);
         if (row.used) {
             return row;
         }
-        if (LogPosition.segment(start) < metadata.first()) {
-            throw metadata.removed(start);
-        }
+        check.accept(start);
         LmrHandle handle = metadata.handle;
         handle.putLong(row.offset + Row.POSITION_AT, start);
         handle.putLong(row.offset + Row.NAME_LENGTH_AT, row.name.length);

@@ -18,6 +18,7 @@ final class Frame {
     static final int LENGTH_MASK = (1 << 30) - 1;
     private static final int LAST_OF_TRANSACTION = 1 << 31;
     private static final int BYTES_INITIAL = 4096;
+    private static final int CHECK_MASK = 63;
 
     private final CRC32C crc = new CRC32C();
     private ByteBuffer buffer = ByteBuffer.allocateDirect(BYTES_INITIAL);
@@ -26,6 +27,7 @@ final class Frame {
     private int length;
     private int transactions;
     private int lastEntry = -1;
+    private int commits;
 
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.nativeOrder());
 
@@ -107,6 +109,11 @@ final class Frame {
         memory.set(WORD, length, (long) checksum(crc, buffer, start, bytes) << 32 | bytes);
         lastEntry = length;
         length = end;
+    }
+
+    /** True at first, and then for every 64th commit: without a counter that threads share. */
+    boolean isCheckDue() {
+        return (commits++ & CHECK_MASK) == 0;
     }
 
     /** Marks the last entry as the end of a transaction. */

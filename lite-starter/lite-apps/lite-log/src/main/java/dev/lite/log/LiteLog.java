@@ -38,6 +38,7 @@ public final class LiteLog implements AutoCloseable {
     private final Segments segments;
     private final LogLocks locks;
     private final Consumers consumers;
+    private final Writers writers;
     private final Appender appender;
     private final BatchAppender batches;
     private final long transactionBytesMax;
@@ -59,7 +60,8 @@ public final class LiteLog implements AutoCloseable {
         segments = new Segments(lite.memory(), metadata, spec, writable);
         locks = new LogLocks(lite.sync(), metadata.log, deadline);
         consumers = new Consumers(metadata, locks);
-        appender = new Appender(lite, metadata.log, segments, deadline);
+        writers = new Writers(lite, metadata, this::endPosition);
+        appender = new Appender(lite, metadata.log, segments, writers, deadline);
         transactionBytesMax = segments.geometry().transactionUnitsMax() * Segment.UNIT_BYTES;
         batches = new BatchAppender(metadata.log, appender, transactionBytesMax, deadline);
     }
@@ -222,7 +224,7 @@ public final class LiteLog implements AutoCloseable {
      */
     public LogReader reader(long position) {
         checkPosition(position);
-        return new LogReader(this, segments, spec, position, null);
+        return new LogReader(this, segments, writers, spec, position, null);
     }
 
     /**
@@ -230,16 +232,18 @@ public final class LiteLog implements AutoCloseable {
      * what it needs. One process at a time may use a name; this waits for it up to the deadline.
      *
      * @param name at most 128 bytes of UTF-8
-     * @param start where it begins if the log does not know the name
+     * @param start where it begins if the log does not know the name; not used otherwise
+     * @throws LogPositionException if the log does not know the name, and the start was cleaned or its segment does not exist yet
      * @throws dev.lite.api.LiteTimeoutException if another reader uses the name
      * @throws dev.lite.api.LimitExceededException if the log has 256 consumers
      * @throws dev.lite.api.LmrPermissionException if this principal may not write to the log
      */
     public LogReader consumer(String name, long start) {
         Consumers.checkName(name);
-        checkPosition(start);
-        Consumer consumer = consumers.open(name, start);
-        return new LogReader(this, segments, spec, consumer.start(), consumer);
+        LogPosition.check(start);
+        requireOpen();
+        Consumer consumer = consumers.open(name, start, this::checkPosition);
+        return new LogReader(this, segments, writers, spec, consumer.start(), consumer);
     }
 
     /**
@@ -322,6 +326,7 @@ public final class LiteLog implements AutoCloseable {
             }
         }
         segments.close();
+        writers.close();
         metadata.handle.unmap();
     }
 }

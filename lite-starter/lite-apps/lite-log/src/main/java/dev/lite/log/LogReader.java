@@ -27,11 +27,15 @@ public final class LogReader implements AutoCloseable {
     private static final long SPIN_NS = 50_000;
     private static final long SLEEP_NS_MIN = 20_000;
     private static final long SLEEP_NS_MAX = 10_000_000;
+    /** A writer that lives commits long before that, unless it is paused. */
+    private static final long PROOF_NS_MIN = 10_000_000;
+
     private static final int DATA_BYTES = 64 << 10;
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.nativeOrder());
 
     private final LiteLog log;
     private final Segments segments;
+    private final Writers writers;
     private final @Nullable Consumer consumer;
     private final long holeTimeoutNs;
     private final SlotWindow window = new SlotWindow();
@@ -56,11 +60,14 @@ public final class LogReader implements AutoCloseable {
     private long holePosition = -1;
 
     private long holeSinceNs;
+    private long proofAfterNs;
     private boolean closed;
 
-    LogReader(LiteLog log, Segments segments, LogSpec spec, long position, @Nullable Consumer consumer) {
+    LogReader(
+            LiteLog log, Segments segments, Writers writers, LogSpec spec, long position, @Nullable Consumer consumer) {
         this.log = log;
         this.segments = segments;
+        this.writers = writers;
         this.consumer = consumer;
         holeTimeoutNs = spec.holeTimeout().toNanos();
         set(position);
@@ -193,14 +200,28 @@ public final class LogReader implements AutoCloseable {
         if (holePosition != position()) {
             holePosition = position();
             holeSinceNs = now;
+            proofAfterNs = PROOF_NS_MIN;
             return false;
         }
-        if (now - holeSinceNs < holeTimeoutNs || !segments.isWritable()) {
+        long waitedNs = now - holeSinceNs;
+        if (!segments.isWritable() || (waitedNs < holeTimeoutNs && !isWriterProvenEnded(waitedNs))) {
             return false;
         }
         holePosition = -1;
         source.decide(slot, Segment.SEALED);
         return true; // reads the word again: the seal, or a commit that came first
+    }
+
+    /** Asks for a proof at growing intervals, and whether there is one. */
+    private boolean isWriterProvenEnded(long waitedNs) {
+        if (waitedNs < PROOF_NS_MIN) {
+            return false;
+        }
+        if (waitedNs >= proofAfterNs) {
+            proofAfterNs = 2 * waitedNs;
+            writers.proveSoon();
+        }
+        return writers.isOpen(position());
     }
 
     private int give(Segment source, long word, EntryHandler handler, int transactionsMax) {

@@ -17,7 +17,8 @@ import java.util.Set;
  *     a transaction counts with its bytes and 8 more
  * @param retentionBytes the cleaner keeps at least this many bytes of segments, and the newest segment in any case
  * @param boundBytes the cleaner removes what is beyond this, even if a consumer needs it; 0 for no bound
- * @param holeTimeout how long a reader waits for a transaction that was begun and not committed
+ * @param holeTimeout how long a reader waits for a transaction that was begun and not committed, unless its writer is proven to have
+ *     ended
  * @param placement which nodes store the log; if a named node is not there, segments go to the others
  * @param defaultPermissions the permissions of principals other than the creator's. Readers need READ, writers and consumers also
  *     WRITE and ATOMIC. Only a master of a segment can clean it: the principal of the writer that made it

@@ -8,15 +8,16 @@ import java.time.Duration;
 
 /** The metadata LMR of a log; see {@code docs/log.md}. Any thread. */
 final class Metadata {
-    static final int BYTES = 4096 + Consumers.BYTES;
     static final long CONSUMERS_AT = 4096;
+    static final long WRITERS_AT = CONSUMERS_AT + Consumers.BYTES;
+    static final int BYTES = 4096 + Consumers.BYTES + Writers.BYTES;
 
     static final long STATE_NEW = 0;
     static final long STATE_READY = 1;
     static final long STATE_DELETED = 2;
 
     /** "LITE-Log" and the version of the layout. */
-    private static final long MAGIC = 0x4C4954454C4F4701L;
+    private static final long MAGIC = 0x4C4954454C4F4702L;
 
     private static final long MAGIC_AT = 0;
     private static final long STATE_AT = 8;
@@ -31,6 +32,7 @@ final class Metadata {
     // Each in cache lines of its own.
     private static final long FIRST_AT = 2048;
     private static final long LAST_AT = 2176;
+    private static final long SEAL_BELOW_AT = 2304;
 
     final String log;
     final LmrHandle handle;
@@ -130,6 +132,23 @@ final class Metadata {
     /** Makes a segment the last one, if the last one is its predecessor. */
     void advanceLast(long to) {
         handle.testSet(LAST_AT, to - 1, to);
+    }
+
+    /** Holes below this position may be sealed without waiting. */
+    long sealBelow() {
+        return handle.getLong(SEAL_BELOW_AT);
+    }
+
+    /** Raises {@link #sealBelow}; never lowers it. */
+    void advanceSealBelow(long to) {
+        long now = sealBelow();
+        while (now < to) {
+            long before = handle.testSet(SEAL_BELOW_AT, now, to);
+            if (before == now) {
+                return;
+            }
+            now = before;
+        }
     }
 
     LogPositionException removed(long position) {

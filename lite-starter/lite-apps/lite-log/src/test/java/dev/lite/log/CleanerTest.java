@@ -118,6 +118,25 @@ class CleanerTest {
     }
 
     @Test
+    void aKnownConsumerContinuesAlthoughItsStartWasCleaned() {
+        LiteLog log = fixture.create("known", small().withRetentionBytes(0));
+        LogReader consumer = log.consumer("billing", 0);
+        fill(log, 3);
+        assertThat(read(consumer)).isNotEmpty();
+        consumer.commit();
+        consumer.close();
+        log.startCleaner();
+        Waits.until("the start is removed", () -> first(log) > 0);
+        log.append(bytes("more"));
+        try (LogReader again = log.consumer("billing", 0)) {
+            assertThat(read(again)).containsExactly("more");
+        }
+        assertThatThrownBy(() -> log.consumer("unknown", 0)).isInstanceOf(LogPositionException.class);
+        assertThatThrownBy(() -> log.consumer("unknown", LogPosition.of(99, 0, 0)))
+                .isInstanceOf(LogPositionException.class);
+    }
+
+    @Test
     void twoReadersCannotUseOneNameAtATime() {
         LiteLog log = fixture.create("exclusive", small());
         LiteLog impatient = new LiteLogs(fixture.session(1), Duration.ofMillis(100)).open("exclusive");

@@ -3,18 +3,12 @@ package dev.lite.log;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
-import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrUnavailableException;
-import dev.lite.api.LtMemory;
 import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,81 +22,6 @@ import org.junit.jupiter.api.Test;
 class LostAnswersTest {
     private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
 
-    /** Decides whether an operation fails, and when. */
-    private interface Faults {
-        /** Called before and after each operation. */
-        void at(boolean executed, String operation);
-    }
-
-    private static final class FaultyHandle extends ForwardingLmrHandle {
-        private final LmrHandle handle;
-        private final Faults faults;
-
-        FaultyHandle(LmrHandle handle, Faults faults) {
-            this.handle = handle;
-            this.faults = faults;
-        }
-
-        @Override
-        public LmrHandle unwrap() {
-            return handle;
-        }
-
-        @Override
-        public long getLong(long offset) {
-            faults.at(false, "getLong");
-            return super.getLong(offset);
-        }
-
-        @Override
-        public long fetchAdd(long offset, long delta) {
-            faults.at(false, "fetchAdd");
-            long before = super.fetchAdd(offset, delta);
-            faults.at(true, "fetchAdd");
-            return before;
-        }
-
-        @Override
-        public long testSet(long offset, long expected, long value) {
-            faults.at(false, "testSet");
-            long before = super.testSet(offset, expected, value);
-            faults.at(true, "testSet");
-            return before;
-        }
-
-        @Override
-        public void write(long offset, MemorySegment source) {
-            faults.at(false, "write");
-            super.write(offset, source);
-            faults.at(true, "write");
-        }
-    }
-
-    /** The handles of segments have faults. */
-    private static Lite faulty(Lite lite, Faults faults) {
-        LtMemory memory = proxy(LtMemory.class, lite.memory(), faults);
-        return (Lite) Proxy.newProxyInstance(
-                Lite.class.getClassLoader(),
-                new Class<?>[] {Lite.class},
-                (self, method, arguments) ->
-                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
-    }
-
-    private static <T> T proxy(Class<T> type, T target, Faults faults) {
-        return type.cast(Proxy.newProxyInstance(
-                type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
-                    try {
-                        Object result = method.invoke(target, arguments);
-                        return result instanceof LmrHandle handle
-                                        && handle.name().orElse("").contains(".log/")
-                                ? new FaultyHandle(handle, faults)
-                                : result;
-                    } catch (InvocationTargetException e) {
-                        throw e.getCause();
-                    }
-                }));
-    }
-
     @Test
     void everyTransactionIsInTheLogOnceAlthoughAnswersAreLost() throws IOException {
         System.out.println("seed " + SEED);
@@ -115,7 +34,7 @@ class LostAnswersTest {
                 int number = writer;
                 Random random = new Random(SEED + writer);
                 LiteLog log = new LiteLogs(
-                                faulty(fixture.session(0), (executed, operation) -> {
+                                FaultySession.of(fixture.session(0), (executed, operation) -> {
                                     synchronized (random) {
                                         if (!operation.equals("getLong") && random.nextInt(100) < 2) {
                                             throw new LiteTimeoutException("no answer to " + operation);
@@ -157,11 +76,59 @@ class LostAnswersTest {
     }
 
     @Test
+    void aReservationWithoutAnAnswerIsPassedAtOnce() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("reserved", LogFixture.small().withHoleTimeout(Duration.ofHours(1)));
+            AtomicBoolean once = new AtomicBoolean();
+            LiteLog log = new LiteLogs(
+                            FaultySession.of(fixture.session(0), (executed, operation) -> {
+                                if (executed && operation.equals("fetchAdd") && !once.getAndSet(true)) {
+                                    throw new LiteTimeoutException("no answer");
+                                }
+                            }),
+                            Waits.seconds(20))
+                    .open("reserved");
+            assertThat(LogPosition.slot(log.append(LogFixture.bytes("found")))).isEqualTo(1);
+            LogTransaction found = plain.reader(0).next(Waits.seconds(20));
+            assertThat(found).isNotNull();
+            assertThat(found.bytes(0)).isEqualTo(LogFixture.bytes("found"));
+        }
+    }
+
+    /** Its slot is sealed, because another writer has ended meanwhile; its commit comes later. */
+    @Test
+    void aPausedWriterThatIsTakenForAnEndedOneAppendsAgainExactlyOnce() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("paused", LogFixture.small().withHoleTimeout(Duration.ofHours(1)));
+            Lite ending = fixture.session(0);
+            new LiteLogs(ending).open("paused").append(LogFixture.bytes("ended"));
+            LogReader reader = plain.reader(0);
+            assertThat(reader.next(Duration.ZERO)).isNotNull();
+            AtomicBoolean once = new AtomicBoolean();
+            LiteLog log = new LiteLogs(
+                            FaultySession.of(fixture.session(0), (executed, operation) -> {
+                                if (operation.equals("testSet") && !executed && !once.getAndSet(true)) {
+                                    ending.close();
+                                    Waits.until("the slot is passed", () -> {
+                                        assertThat(LogFixture.read(reader)).isEmpty();
+                                        return LogPosition.slot(reader.position()) == 2;
+                                    });
+                                }
+                            }),
+                            Waits.seconds(20))
+                    .open("paused");
+            assertThat(LogPosition.slot(log.append(LogFixture.bytes("late")))).isEqualTo(2);
+            assertThat(LogFixture.read(reader)).containsExactly("late");
+            assertThat(LogFixture.read(plain.reader(0))).containsExactly("ended", "late");
+        }
+    }
+
+    @Test
     void anOutcomeThatStaysUnknownIsReportedAsSuch() throws IOException {
         try (LogFixture fixture = new LogFixture(1)) {
             LiteLog plain = fixture.create("unknown", LogFixture.small());
             LiteLog log = new LiteLogs(
-                            faulty(fixture.session(0), (executed, operation) -> {
+                            FaultySession.of(fixture.session(0), (executed, operation) -> {
                                 if (executed && operation.equals("testSet")) {
                                     throw new LmrUnavailableException("the node is gone");
                                 }
@@ -180,7 +147,7 @@ class LostAnswersTest {
         try (LogFixture fixture = new LogFixture(1)) {
             LiteLog plain = fixture.create("nothing", LogFixture.small().withHoleTimeout(Duration.ofMillis(5)));
             LiteLog log = new LiteLogs(
-                            faulty(fixture.session(0), (executed, operation) -> {
+                            FaultySession.of(fixture.session(0), (executed, operation) -> {
                                 if (operation.equals("write")) {
                                     throw new LmrUnavailableException("the node is gone");
                                 }
@@ -205,7 +172,7 @@ class LostAnswersTest {
             fixture.create("idle", LogFixture.small());
             AtomicLong polls = new AtomicLong();
             LiteLog log = new LiteLogs(
-                            faulty(fixture.session(0), (executed, operation) -> polls.incrementAndGet()),
+                            FaultySession.of(fixture.session(0), (executed, operation) -> polls.incrementAndGet()),
                             Waits.seconds(20))
                     .open("idle");
             assertThat(log.reader(0).next(Duration.ofSeconds(1))).isNull();
@@ -225,7 +192,7 @@ class LostAnswersTest {
                 long first = LogPosition.segment(plain.endPosition());
                 AtomicBoolean once = new AtomicBoolean();
                 LiteLog log = new LiteLogs(
-                                faulty(fixture.session(0), (executed, operation) -> {
+                                FaultySession.of(fixture.session(0), (executed, operation) -> {
                                     if (operation.equals(slowStep) && !executed && !once.getAndSet(true)) {
                                         // Paused here, while others fill the segment and the cleaner frees it.
                                         while (LogPosition.segment(plain.append(LogFixture.bytes("filler")))

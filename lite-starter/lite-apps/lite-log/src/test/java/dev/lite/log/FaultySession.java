@@ -1,0 +1,89 @@
+package dev.lite.log;
+
+import dev.lite.api.ForwardingLmrHandle;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LtMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+
+/** A session whose operations on the segments of logs fail, wait or end as a test decides. Any thread. */
+final class FaultySession {
+    private FaultySession() {}
+
+    /** Decides whether an operation fails, and when. */
+    interface Faults {
+        /** Called before and after each operation. */
+        void at(boolean executed, String operation);
+    }
+
+    private static final class FaultyHandle extends ForwardingLmrHandle {
+        private final LmrHandle handle;
+        private final Faults faults;
+
+        FaultyHandle(LmrHandle handle, Faults faults) {
+            this.handle = handle;
+            this.faults = faults;
+        }
+
+        @Override
+        public LmrHandle unwrap() {
+            return handle;
+        }
+
+        @Override
+        public long getLong(long offset) {
+            faults.at(false, "getLong");
+            return super.getLong(offset);
+        }
+
+        @Override
+        public long fetchAdd(long offset, long delta) {
+            faults.at(false, "fetchAdd");
+            long before = super.fetchAdd(offset, delta);
+            faults.at(true, "fetchAdd");
+            return before;
+        }
+
+        @Override
+        public long testSet(long offset, long expected, long value) {
+            faults.at(false, "testSet");
+            long before = super.testSet(offset, expected, value);
+            faults.at(true, "testSet");
+            return before;
+        }
+
+        @Override
+        public void write(long offset, MemorySegment source) {
+            faults.at(false, "write");
+            super.write(offset, source);
+            faults.at(true, "write");
+        }
+    }
+
+    /** The handles of segments have faults. */
+    static Lite of(Lite lite, Faults faults) {
+        LtMemory memory = proxy(LtMemory.class, lite.memory(), faults);
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+
+    private static <T> T proxy(Class<T> type, T target, Faults faults) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
+                    try {
+                        Object result = method.invoke(target, arguments);
+                        return result instanceof LmrHandle handle
+                                        && handle.name().orElse("").contains(".log/")
+                                ? new FaultyHandle(handle, faults)
+                                : result;
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                }));
+    }
+}

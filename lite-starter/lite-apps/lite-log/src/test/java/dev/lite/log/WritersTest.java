@@ -1,0 +1,129 @@
+package dev.lite.log;
+
+import static dev.lite.log.LogFixture.bytes;
+import static dev.lite.log.LogFixture.read;
+import static dev.lite.log.LogFixture.small;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The proof that a writer has ended. No timeout of a hole passes here. */
+class WritersTest {
+    private static final LogSpec SPEC = small().withHoleTimeout(Duration.ofHours(1));
+    private static final Duration PROOFS = Duration.ofMillis(300);
+
+    private static LogFixture fixture;
+
+    @BeforeAll
+    static void start() {
+        fixture = new LogFixture(2);
+    }
+
+    @AfterAll
+    static void stop() throws IOException {
+        fixture.close();
+    }
+
+    private static Segment segment(LiteLog log) {
+        LmrHandle handle = fixture.session(0)
+                .memory()
+                .map(log.segmentName(0), Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        return new Segment(0, handle, Segment.Geometry.of(SPEC.segmentBytes(), SPEC.transactionBytesTypical()));
+    }
+
+    private static LmrHandle metadata(String log) {
+        return fixture.session(0)
+                .memory()
+                .map(Metadata.name(log), Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    private static long mark(LmrHandle metadata, int row) {
+        return metadata.getLong(Metadata.WRITERS_AT + 16L * row);
+    }
+
+    @Test
+    void aHoleIsPassedWhenTheSessionOfItsWriterHasEnded() {
+        LiteLog log = fixture.create("ended", SPEC);
+        Lite session = fixture.session(1);
+        LiteLog writer = new LiteLogs(session).open("ended");
+        writer.append(bytes("before"));
+        Segment segment = segment(log);
+        segment.reserve(4); // the writer's next step is never made
+        log.append(bytes("behind"));
+        LogReader reader = log.reader(log.firstPosition());
+        assertThat(read(reader)).containsExactly("before");
+
+        Waits.pass(PROOFS);
+        assertThat(read(reader)).as("all writers live").isEmpty();
+        assertThat(segment.word(1)).isZero();
+
+        session.close(); // without closing the log, like the end of a process
+        LogTransaction behind = reader.next(Waits.seconds(20));
+        assertThat(behind).isNotNull();
+        assertThat(behind.bytes(0)).isEqualTo(bytes("behind"));
+        assertThat(segment.word(1)).isEqualTo(Segment.SEALED);
+        Waits.until("its row is free", () -> mark(metadata("ended"), 0) != 0 ^ mark(metadata("ended"), 1) != 0);
+    }
+
+    @Test
+    void aReservationAfterTheProofWaitsForItsOwn() {
+        LiteLog log = fixture.create("later", SPEC);
+        Lite session = fixture.session(1);
+        new LiteLogs(session).open("later").append(bytes("first"));
+        Segment segment = segment(log);
+        segment.reserve(4);
+        session.close();
+        LogReader reader = log.reader(log.firstPosition());
+        assertThat(reader.next(Duration.ZERO)).isNotNull();
+        Waits.until("the hole is passed", () -> {
+            assertThat(read(reader)).isEmpty();
+            return LogPosition.slot(reader.position()) == 2;
+        });
+
+        segment.reserve(4); // of another writer, whose end nobody has proven
+        log.append(bytes("behind"));
+        assertThat(reader.next(PROOFS)).isNull();
+        assertThat(segment.word(2)).isZero();
+    }
+
+    @Test
+    void aClosedLogLeavesNoRow() {
+        LiteLogs logs = fixture.logs(1);
+        LiteLog log = logs.create("closed", SPEC);
+        LmrHandle metadata = metadata("closed");
+        assertThat(mark(metadata, 0)).as("no append, no row").isZero();
+        log.append(bytes("x"));
+        assertThat(mark(metadata, 0)).isNotZero();
+        log.close();
+        assertThat(mark(metadata, 0)).isZero();
+        LiteLog again = logs.open("closed");
+        assertThat(read(again.reader(0))).containsExactly("x");
+    }
+
+    @Test
+    void rowsOfEndedWritersAreUsedAgain() {
+        LiteLog log = fixture.create("full", SPEC);
+        LmrHandle metadata = metadata("full");
+        LmrHandle mark = fixture.session(1).memory().malloc(LmrSpec.of(8));
+        for (int row = 0; row < Writers.COUNT_MAX; row++) {
+            metadata.putLong(Metadata.WRITERS_AT + 16L * row, mark.id());
+        }
+        log.append(bytes("without a row"));
+        assertThat(mark(metadata, 0)).as("its writer lives").isEqualTo(mark.id());
+        mark.free();
+        Waits.until("there is a row for the new writer", () -> {
+            log.append(bytes("more"));
+            return mark(metadata, 0) != mark.id() && mark(metadata, 0) != 0;
+        });
+        Waits.until("all others are free", () -> mark(metadata, Writers.COUNT_MAX - 1) == 0);
+    }
+}
