@@ -37,7 +37,7 @@ final class Crew implements RpcHandler, AutoCloseable {
     private long lastWorker;
     private long lastJob;
     private @Nullable Current current;
-    private JobStatus idle = new JobStatus("", "idle", 0, 0, 0, 0, 0, 0, List.of(), Map.of(), List.of());
+    private JobStatus idle = JobStatus.NONE;
 
     Crew(Lite lite, Duration workerTimeout) {
         this.lite = lite;
@@ -247,6 +247,9 @@ final class Crew implements RpcHandler, AutoCloseable {
         try {
             workers.values().forEach(RemoteWorker::close);
             workers.clear();
+            if (current != null && current.failure == null) {
+                current.failure = "its master was closed";
+            }
             changed.signalAll();
         } finally {
             lock.unlock();

@@ -20,7 +20,9 @@ public final class MapReduce implements AutoCloseable {
     /** How long a worker may do nothing at all before it is lost, unless {@link #open(Lite, String, Duration)} says otherwise. */
     public static final Duration WORKER_TIMEOUT_DEFAULT = Duration.ofSeconds(10);
 
-    static final int GROUP_CHARS_MAX = 64;
+    /** The longest name of a group or a worker, in characters. */
+    public static final int GROUP_CHARS_MAX = 64;
+
     private static final int CALLS_MAX = 4096;
     private static final Duration LOCK_WAIT = Duration.ofMillis(500);
     private static final Duration PROGRESS = Duration.ofMillis(500);
@@ -138,12 +140,17 @@ public final class MapReduce implements AutoCloseable {
         return crew.status();
     }
 
+    /** Whether it is still the group's master. It is not after a loss of the session; then close it, and open another one. */
+    public boolean isOpen() {
+        return lock.isHeld();
+    }
+
     /** The number of live workers. */
     public int workers() {
         return crew.status().workers().size();
     }
 
-    /** Ends the master. Its workers wait for the next one. */
+    /** Ends the master. A running job fails. Its workers wait for the next master. */
     @Override
     public void close() {
         List<AutoCloseable> parts = List.of(server, crew, lock);

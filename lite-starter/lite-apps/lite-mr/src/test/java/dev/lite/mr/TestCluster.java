@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** Nodes in this JVM, with sockets for applications, and workers: in this JVM or in processes of their own. One thread. */
-final class TestCluster implements AutoCloseable {
+public final class TestCluster implements AutoCloseable {
     static final String GROUP = "test";
     private static final Duration END = Waits.seconds(20);
 
@@ -38,11 +38,11 @@ final class TestCluster implements AutoCloseable {
         this.sockets = sockets;
     }
 
-    static TestCluster start(int count, long arenaBytes) {
+    public static TestCluster start(int count, long arenaBytes) {
         return start(count, arenaBytes, new ShmFabricProvider());
     }
 
-    static TestCluster start(int count, long arenaBytes, FabricProvider fabric) {
+    public static TestCluster start(int count, long arenaBytes, FabricProvider fabric) {
         try {
             Path arenas = Files.createTempDirectory(Path.of("/dev/shm"), "lite-mr");
             TestCluster cluster = new TestCluster(arenas, Files.createTempDirectory("lite-mr"));
@@ -73,17 +73,17 @@ final class TestCluster implements AutoCloseable {
                                 node.nodes().stream().map(NodeInfo::fabric).noneMatch("none"::equals)));
     }
 
-    Path socket(int node) {
+    public Path socket(int node) {
         return sockets.resolve("s" + node);
     }
 
     /** An embedded session, which the cluster closes. */
-    Lite embedded(int node) {
+    public Lite embedded(int node) {
         return keep(nodes.get(node).attach("lite-mr"));
     }
 
     /** An attached session, which the cluster closes. */
-    Lite attached(int node) {
+    public Lite attached(int node) {
         return keep(Lite.attach(Lite.AttachOptions.to(socket(node), "lite-mr")));
     }
 
@@ -101,7 +101,6 @@ final class TestCluster implements AutoCloseable {
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
-                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                 "-classpath",
                 System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
                 MrMain.class.getName(),
@@ -136,7 +135,7 @@ final class TestCluster implements AutoCloseable {
         return keep(MapReduce.open(lite, GROUP, Waits.seconds(10)));
     }
 
-    <T extends AutoCloseable> T keep(T part) {
+    public <T extends AutoCloseable> T keep(T part) {
         opened.add(part);
         return part;
     }
