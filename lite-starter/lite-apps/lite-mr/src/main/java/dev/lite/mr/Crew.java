@@ -362,6 +362,8 @@ final class Crew implements RpcHandler, AutoCloseable {
             String reason = message;
             if (kind == Wire.Failure.INPUT_LOST && id >= 0) {
                 reason = plan.inputLost(plan.tasks.get(id), slot, message, System.nanoTime());
+            } else if (kind == Wire.Failure.NO_MEMORY && id >= 0) {
+                reason = plan.outOfMemory(plan.tasks.get(id), slot, message, System.nanoTime());
             } else if (id >= 0 && plan.tasks.get(id).isDone()) {
                 reason = null; // a second copy
             }

@@ -8,8 +8,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs jobs of a group for an application that stays up: opens a master at the first job, keeps it, and opens another one if it lost the
- * lock of its group, for example because its node restarted. While it has the master, no other process of the group can run jobs.
+ * Runs jobs of a group for an application that stays up. It opens a master for each job, and has nothing open in between: so the
+ * application's replicas take turns, and a loss of the session fails at most the job under way.
  *
  * <p>The caller owns the session, and closes it after the runner. Any thread; jobs run one after the other.
  */
@@ -17,9 +17,11 @@ public final class JobRunner implements AutoCloseable {
     private final Lite lite;
     private final String group;
     private final Duration workerTimeout;
+    private final Duration groupTimeout;
     private final ReentrantLock oneJob = new ReentrantLock(true);
     private final ReentrantLock lock = new ReentrantLock();
     private @Nullable MapReduce master;
+    private JobStatus last = JobStatus.NONE;
     private boolean closed;
 
     /**
@@ -27,12 +29,14 @@ public final class JobRunner implements AutoCloseable {
      *
      * @param group 1 to 64 characters
      * @param workerTimeout see {@link MapReduce#open(Lite, String, Duration)}
+     * @param groupTimeout how long a job waits while another process runs jobs of the group
      */
-    public JobRunner(Lite lite, String group, Duration workerTimeout) {
+    public JobRunner(Lite lite, String group, Duration workerTimeout, Duration groupTimeout) {
         MapReduce.checkGroup(group);
         this.lite = lite;
         this.group = group;
         this.workerTimeout = workerTimeout;
+        this.groupTimeout = groupTimeout;
     }
 
     /** {@link #run(JobSpec, Consumer)} without progress. */
@@ -43,36 +47,56 @@ public final class JobRunner implements AutoCloseable {
     /**
      * Runs a job, after those of other threads, and waits for its end; see {@link MapReduce#run(JobSpec, Consumer)}.
      *
-     * @throws MrException if another process has the group's master, or the job fails
+     * @throws MrException if another process runs jobs of the group for too long, or the job fails
      * @throws LiteException if the node cannot be reached
      * @throws IllegalStateException if the runner is closed
      */
     public JobResult run(JobSpec spec, Consumer<JobStatus> progress) {
         oneJob.lock();
-        try {
-            return openedMaster().run(spec, progress);
+        try (MapReduce opened = open()) {
+            try {
+                return opened.run(spec, progress);
+            } finally {
+                end(opened.status());
+            }
         } finally {
             oneJob.unlock();
         }
     }
 
-    private MapReduce openedMaster() {
+    private MapReduce open() {
+        checkOpen();
+        MapReduce opened = MapReduce.open(lite, group, workerTimeout, groupTimeout);
+        lock.lock();
+        try {
+            if (!closed) {
+                master = opened;
+                return opened;
+            }
+        } finally {
+            lock.unlock();
+        }
+        opened.close();
+        checkOpen();
+        return opened;
+    }
+
+    private void checkOpen() {
         lock.lock();
         try {
             if (closed) {
                 throw new IllegalStateException("the runner of the group \"%s\" is closed".formatted(group));
             }
-            MapReduce known = master;
-            if (known != null && !known.isOpen()) {
-                master = null;
-                known.close();
-                known = null;
-            }
-            if (known == null) {
-                known = MapReduce.open(lite, group, workerTimeout);
-                master = known;
-            }
-            return known;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void end(JobStatus status) {
+        lock.lock();
+        try {
+            last = status;
+            master = null;
         } finally {
             lock.unlock();
         }
@@ -82,26 +106,25 @@ public final class JobRunner implements AutoCloseable {
     public JobStatus status() {
         lock.lock();
         try {
-            return master == null ? JobStatus.NONE : master.status();
+            return master == null ? last : master.status();
         } finally {
             lock.unlock();
         }
     }
 
-    /** Ends the master; a running job fails. A second call does nothing. */
+    /** Closes the runner; a running job fails. A second call does nothing. */
     @Override
     public void close() {
-        MapReduce known;
+        MapReduce running;
         lock.lock();
         try {
             closed = true;
-            known = master;
-            master = null;
+            running = master;
         } finally {
             lock.unlock();
         }
-        if (known != null) {
-            known.close();
+        if (running != null) {
+            running.close();
         }
     }
 }

@@ -55,10 +55,15 @@ public final class MapReduce implements AutoCloseable {
      * @throws LiteException if the node cannot be reached
      */
     public static MapReduce open(Lite lite, String group, Duration workerTimeout) {
+        return open(lite, group, workerTimeout, LOCK_WAIT);
+    }
+
+    /** Waits for another master of the group to close. */
+    static MapReduce open(Lite lite, String group, Duration workerTimeout, Duration lockWait) {
         checkGroup(group);
         HeldLock lock;
         try {
-            lock = lite.sync().lock(function(group)).acquire(LOCK_WAIT);
+            lock = lite.sync().lock(function(group)).acquire(lockWait);
         } catch (LiteTimeoutException e) {
             throw new MrException("the group \"%s\" has a master already".formatted(group), e);
         }
@@ -140,17 +145,12 @@ public final class MapReduce implements AutoCloseable {
         return crew.status();
     }
 
-    /** Whether it is still the group's master. It is not after a loss of the session; then close it, and open another one. */
-    public boolean isOpen() {
-        return lock.isHeld();
-    }
-
     /** The number of live workers. */
     public int workers() {
         return crew.status().workers().size();
     }
 
-    /** Ends the master. A running job fails. Its workers wait for the next master. */
+    /** Ends the master. A running job fails. Its workers wait for the next master. A second call does nothing. */
     @Override
     public void close() {
         List<AutoCloseable> parts = List.of(server, crew, lock);

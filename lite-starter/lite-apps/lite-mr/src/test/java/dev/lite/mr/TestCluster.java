@@ -87,6 +87,21 @@ public final class TestCluster implements AutoCloseable {
         return keep(Lite.attach(Lite.AttachOptions.to(socket(node), "lite-mr")));
     }
 
+    /** The same, which attaches again. */
+    public Lite reattaching(int node) {
+        return keep(Lite.attach(Lite.AttachOptions.to(socket(node), "lite-mr")
+                .withReattach(true)
+                .withDeadline(Waits.seconds(20))));
+    }
+
+    /** Ends all attached sessions of a node, and accepts new ones. */
+    public void restartSessions(int node) {
+        servers.get(node).close();
+        SessionServer server = new SessionServer(SessionServerConfig.of(socket(node)), nodes.get(node));
+        server.start();
+        servers.set(node, server);
+    }
+
     /** A worker in this JVM, with an embedded session. */
     MrWorker worker(int node, int threads) {
         return keep(MrWorker.start(
@@ -143,6 +158,10 @@ public final class TestCluster implements AutoCloseable {
     /** The bytes of all LMRs of all nodes. */
     long lmrBytes() {
         return nodes.stream().mapToLong(LiteNode::lmrBytes).sum();
+    }
+
+    long freeBytes(int node) {
+        return nodes.get(node).usage().freeBytes();
     }
 
     static void awaitWorkers(MapReduce master, int count) {

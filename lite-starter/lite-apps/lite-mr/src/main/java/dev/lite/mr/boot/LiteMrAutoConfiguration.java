@@ -23,7 +23,7 @@ public final class LiteMrAutoConfiguration {
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
     JobRunner liteMrJobRunner(Lite lite, LiteMrProperties properties) {
-        return new JobRunner(lite, properties.group(), properties.workerTimeout());
+        return new JobRunner(lite, properties.group(), properties.workerTimeout(), properties.groupTimeout());
     }
 
     @Bean(destroyMethod = "close")

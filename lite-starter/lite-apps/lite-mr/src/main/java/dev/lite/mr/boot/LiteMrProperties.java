@@ -12,12 +12,14 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *
  * @param group Name of the group, whose jobs this application runs or works for; 1 to 64 characters.
  * @param workerTimeout How long a worker may do nothing at all before the master counts it as lost. A killed worker is lost at once.
+ * @param groupTimeout How long a job waits while another process runs jobs of the group.
  * @param worker The worker in this application.
  */
 @ConfigurationProperties("lite.mr")
 public record LiteMrProperties(
         @DefaultValue("default") String group,
         @DefaultValue("10s") Duration workerTimeout,
+        @DefaultValue("1m") Duration groupTimeout,
         @DefaultValue Worker worker) {
 
     /** Checks the values. */
@@ -26,9 +28,13 @@ public record LiteMrProperties(
             throw new IllegalArgumentException("lite.mr.group is \"%s\"; it must have 1 to %d characters"
                     .formatted(group, MapReduce.GROUP_CHARS_MAX));
         }
-        if (workerTimeout.isNegative() || workerTimeout.isZero()) {
-            throw new IllegalArgumentException(
-                    "lite.mr.worker-timeout is %s; it must be positive".formatted(workerTimeout));
+        checkPositive("lite.mr.worker-timeout", workerTimeout);
+        checkPositive("lite.mr.group-timeout", groupTimeout);
+    }
+
+    private static void checkPositive(String property, Duration value) {
+        if (value.isNegative() || value.isZero()) {
+            throw new IllegalArgumentException("%s is %s; it must be positive".formatted(property, value));
         }
     }
 

@@ -16,6 +16,7 @@ import dev.lite.mr.WorkerOptions;
 import dev.lite.mr.jobs.WordCount;
 import dev.lite.testing.Waits;
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -69,22 +70,45 @@ class LiteMrAutoConfigurationTests {
     @Test
     void aRunnerThatIsClosedFailsItsJobAndGivesTheGroupBack() {
         Path file = TestTexts.write(directory.resolve("text"), 22, 100);
-        try (TestCluster cluster = TestCluster.start(1, ARENA);
-                JobRunner other = new JobRunner(cluster.embedded(0), "reports", Waits.seconds(10))) {
-            JobRunner jobs = new JobRunner(cluster.embedded(0), "reports", Waits.seconds(10));
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            JobRunner jobs = runner(cluster, Waits.seconds(30));
+            JobRunner impatient = runner(cluster, Duration.ofMillis(100));
             JobSpec spec = JobSpec.of(WordCount.class, Input.file(file)).withWorkerWait(Waits.seconds(60));
             // There is no worker, so the job waits; progress comes while it does.
             assertThatThrownBy(() -> jobs.run(spec, status -> {
-                        assertThatThrownBy(() -> other.run(spec))
+                        assertThatThrownBy(() -> impatient.run(spec))
                                 .isInstanceOf(MrException.class)
-                                .hasMessageContaining("has a master already");
+                                .hasMessage("the group \"reports\" has a master already");
                         jobs.close();
                     }))
                     .isInstanceOf(MrException.class)
                     .hasMessageContaining("its master was closed");
             cluster.keep(MrWorker.start(
                     cluster.embedded(0), WorkerOptions.of("reports").withThreads(1)));
-            assertThat(TestTexts.counts(other.run(spec))).isEqualTo(TestTexts.countWords(file));
+            JobRunner other = runner(cluster, Waits.seconds(30));
+            for (int i = 0; i < 2; i++) { // a master for each job
+                assertThat(TestTexts.counts(other.run(spec))).isEqualTo(TestTexts.countWords(file));
+            }
+        }
+    }
+
+    private static JobRunner runner(TestCluster cluster, Duration groupTimeout) {
+        return cluster.keep(new JobRunner(cluster.embedded(0), "reports", Waits.seconds(10), groupTimeout));
+    }
+
+    @Test
+    void aRunnerAndAWorkerContinueAfterTheirNodeWasAway() {
+        Path file = TestTexts.write(directory.resolve("text"), 23, 100);
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            Lite lite = cluster.reattaching(0);
+            JobRunner jobs = cluster.keep(new JobRunner(lite, "reports", Waits.seconds(10), Waits.seconds(30)));
+            // In one session: a lost lock of the runner would stop the worker.
+            cluster.keep(MrWorker.start(lite, WorkerOptions.of("reports").withThreads(1)));
+            JobSpec spec = JobSpec.of(WordCount.class, Input.file(file)).withWorkerWait(Waits.seconds(60));
+            for (int i = 0; i < 2; i++) {
+                assertThat(TestTexts.counts(jobs.run(spec))).isEqualTo(TestTexts.countWords(file));
+                cluster.restartSessions(0);
+            }
         }
     }
 
