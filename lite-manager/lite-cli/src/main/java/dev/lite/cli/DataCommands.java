@@ -66,6 +66,14 @@ final class DataCommands {
             return spec().commandLine().getOut();
         }
 
+        final PrintWriter err() {
+            return spec().commandLine().getErr();
+        }
+
+        final SessionOptions session() {
+            return options;
+        }
+
         final Streams streams() {
             return ((LiteCommand) spec().root().userObject()).streams();
         }

@@ -48,6 +48,7 @@ import picocli.CommandLine.Spec;
             DataCommands.Grant.class,
             TopCommand.class,
             BenchCommand.class,
+            MrCommand.class,
             LocalCommands.Down.class,
             LocalCommands.Prepare.class,
             LiteCommand.Completion.class,
@@ -69,7 +70,8 @@ import picocli.CommandLine.Spec;
             "  LITE_CLIENT_SOCKET  the socket of a node, for the commands that read and change LMRs",
             "  LITE_CLIENT_TOKEN   the token of an application, for the same commands",
             "  LITE_HOME           the directory where \"up\" records its clusters; default: ~/.lite",
-            "  LITE_JAVA           the java executable that the wrapper script uses"
+            "  LITE_JAVA           the java executable that the wrapper script uses",
+            "  LITE_MR_OPTIONS     options of Java for \"mr\"; default: -Xmx512m"
         })
 final class LiteCommand implements Runnable {
     private final Streams streams;

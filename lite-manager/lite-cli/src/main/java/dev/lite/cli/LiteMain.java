@@ -2,6 +2,7 @@ package dev.lite.cli;
 
 import dev.lite.api.LiteException;
 import dev.lite.local.ProcessFailedException;
+import dev.lite.mr.MrException;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintWriter;
@@ -55,6 +56,7 @@ public final class LiteMain {
             case IllegalArgumentException known -> status = ExitStatus.USAGE;
             case ProcessFailedException known -> status = ExitStatus.FAILED;
             case LiteException known -> status = ExitStatus.FAILED;
+            case MrException known -> status = ExitStatus.FAILED;
             case UncheckedIOException known -> status = ExitStatus.FAILED;
             default -> {
                 command.getErr().println("lite: this is a defect of LITE; please report it with these lines");

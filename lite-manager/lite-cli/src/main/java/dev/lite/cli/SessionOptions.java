@@ -2,11 +2,15 @@ package dev.lite.cli;
 
 import dev.lite.api.Lite;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.local.DetachedCluster;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -74,13 +78,36 @@ final class SessionOptions {
         }
     }
 
+    /** The sockets for other processes of the same job: the one that was given, else those of all running nodes of the cluster. */
+    List<Path> sockets() {
+        Map<String, String> environment = System.getenv();
+        Path mine = socket(environment);
+        if (socket != null || isGiven(environment)) {
+            return List.of(mine);
+        }
+        DetachedCluster local = LocalClusters.here().detached(cluster);
+        return local.names().stream()
+                .map(process -> local.addresses(process).getProperty("socket"))
+                .filter(Objects::nonNull)
+                .map(Path::of)
+                .toList();
+    }
+
+    /** The file with the token, if there is one. */
+    Optional<Path> tokenFile() {
+        return Optional.ofNullable(tokenFile);
+    }
+
+    private static boolean isGiven(Map<String, String> environment) {
+        return !environment.getOrDefault("LITE_CLIENT_SOCKET", "").isBlank();
+    }
+
     private Path socket(Map<String, String> environment) {
         if (socket != null) {
             return socket;
         }
-        String given = environment.get("LITE_CLIENT_SOCKET");
-        if (given != null && !given.isBlank()) {
-            return Path.of(given);
+        if (isGiven(environment)) {
+            return Path.of(environment.getOrDefault("LITE_CLIENT_SOCKET", ""));
         }
         LocalClusters clusters = LocalClusters.here();
         if (clusters.find(cluster).isEmpty()) {

@@ -108,7 +108,18 @@ class CommandMisuseTest {
         }
         missingParameters(path, command);
         badParameters(path, command);
+        requiredOptions(command, good);
         managers(path, command, good);
+    }
+
+    private void requiredOptions(CommandLine command, List<String> good) {
+        for (OptionSpec option : command.getCommandSpec().options()) {
+            if (option.required()) {
+                List<String> line = new ArrayList<>(good);
+                line.remove(option.longestName() + "=good");
+                misuse("missing option", line, USAGE, option.longestName());
+            }
+        }
     }
 
     /** Each bad value of an option. */
@@ -170,6 +181,12 @@ class CommandMisuseTest {
                 line.addAll(changed);
                 String shown = value.chars().anyMatch(Character::isISOControl) ? "U+000A" : shortened(value);
                 misuse("parameter", line, USAGE, shown);
+            }
+        }
+        if (path.equals("mr run")) {
+            for (String file : List.of("none", "folder")) {
+                String name = directory.resolve(file).toString();
+                misuse("missing jar", List.of("mr", "run", name, "--input=i", "--output=o"), USAGE, name);
             }
         }
         if (path.equals("put")) {
@@ -239,13 +256,16 @@ class CommandMisuseTest {
     }
 
     /** The command with good parameters. */
-    private static List<String> good(String path, CommandLine command) {
+    private List<String> good(String path, CommandLine command) {
         List<String> line = new ArrayList<>(List.of(path.split(" ")));
         line.addAll(goodParameters(command));
+        command.getCommandSpec().options().stream()
+                .filter(OptionSpec::required)
+                .forEach(option -> line.add(option.longestName() + "=good"));
         return line;
     }
 
-    private static List<String> goodParameters(CommandLine command) {
+    private List<String> goodParameters(CommandLine command) {
         return command.getCommandSpec().positionalParameters().stream()
                 .filter(parameter -> parameter.arity().min() > 0)
                 .map(parameter -> switch (parameter.paramLabel()) {
@@ -255,6 +275,7 @@ class CommandMisuseTest {
                     case "KIND" -> "nodes";
                     case "NODE", "PROCESS" -> "node-1";
                     case "PRINCIPAL" -> "shop";
+                    case "JAR" -> directory.resolve("file").toString();
                     default -> "shop/table";
                 })
                 .toList();

@@ -25,7 +25,7 @@ record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path man
     static DemoSettings of(Properties properties) {
         String given = properties.getProperty("lite.demo.file", "");
         Path file = given.isBlank()
-                ? SampleText.write()
+                ? SampleText.write(SampleText.BYTES)
                 : Path.of(given).toAbsolutePath().normalize();
         return new DemoSettings(
                 file,

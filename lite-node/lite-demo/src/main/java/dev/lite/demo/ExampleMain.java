@@ -3,32 +3,40 @@ package dev.lite.demo;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.demo.example.LogExample;
+import dev.lite.demo.example.MrExample;
 import dev.lite.local.LocalCluster;
 import dev.lite.log.LogException;
+import dev.lite.mr.MrException;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.function.Consumer;
 
 /**
  * Runs one example on a cluster of its own; this process attaches to each of its nodes. The exit status is 0 only if the example succeeded.
  */
 public final class ExampleMain implements ClusterProgram {
     /** The names of the examples. */
-    static final List<String> NAMES = List.of("log");
+    static final List<String> NAMES = List.of("log", "mr");
 
     private static final int NODES = 3;
     private static final int RESTARTED = 2;
     private static final Duration DEADLINE = Duration.ofSeconds(30);
+    private static final long ARENA_BYTES = 256L << 20;
+    private static final int TEXT_BYTES = 16 << 20;
 
+    private final String name;
+    private final String file;
     private final Path managerJar;
     private final Path nodeJar;
     private final PrintStream out;
 
     ExampleMain(Properties properties, PrintStream out) {
-        String name = properties.getProperty("lite.example", "");
+        name = properties.getProperty("lite.example", "");
+        file = properties.getProperty("lite.example.file", "");
         if (!NAMES.contains(name)) {
             throw new DemoFailedException("lite.example is \"%s\"; it must be one of %s".formatted(name, NAMES));
         }
@@ -57,6 +65,7 @@ public final class ExampleMain implements ClusterProgram {
                 .name("example-" + ProcessHandle.current().pid())
                 .jars(managerJar, nodeJar)
                 .nodes(NODES)
+                .arenaBytes(ARENA_BYTES)
                 .retainArenas(true)
                 // All nodes stop together, so there is no node to drain to.
                 .nodeProperty("lite.node.drain-timeout", "0s")
@@ -69,8 +78,8 @@ public final class ExampleMain implements ClusterProgram {
                             .withReattach(true)
                             .withDeadline(DEADLINE)));
                 }
-                new LogExample(sessions, () -> restart(cluster), line -> print("  " + line)).run();
-            } catch (LiteException | LogException e) {
+                example(cluster, sessions).run();
+            } catch (LiteException | LogException | MrException e) {
                 throw new DemoFailedException("%s: %s".formatted(e.getClass().getSimpleName(), e.getMessage()));
             } finally {
                 sessions.forEach(Lite::close);
@@ -78,6 +87,17 @@ public final class ExampleMain implements ClusterProgram {
             print("Stopping the cluster.");
         }
         return true;
+    }
+
+    private Runnable example(LocalCluster cluster, List<Lite> sessions) {
+        Consumer<String> lines = line -> print("  " + line);
+        if (name.equals("log")) {
+            return new LogExample(sessions, () -> restart(cluster), lines)::run;
+        }
+        Path text =
+                file.isBlank() ? SampleText.write(TEXT_BYTES) : Path.of(file).toAbsolutePath();
+        return new MrExample(sessions.getFirst(), List.of(cluster.socket(1), cluster.socket(2)), List.of(text), lines)
+                ::run;
     }
 
     private void restart(LocalCluster cluster) {

@@ -78,20 +78,21 @@ final class SampleText {
     /**
      * Writes the text, always the same, into a temporary file that is deleted when this process ends.
      *
+     * @param bytes its length
      * @throws DemoFailedException if the directory for temporary files has too little space
      */
-    static Path write() {
+    static Path write(int bytes) {
         try {
             Path file = Files.createTempFile("lite-demo-", ".txt");
             file.toFile().deleteOnExit();
             try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(file), 1 << 16)) {
-                write(out, BYTES);
+                write(out, bytes);
             }
             return file;
         } catch (IOException e) {
             throw new DemoFailedException(
                     "cannot write the demo's text of %s below %s: %s; choose a file of your own with -Dlite.demo.file"
-                            .formatted(Sizes.of(BYTES), System.getProperty("java.io.tmpdir"), e.getMessage()),
+                            .formatted(Sizes.of(bytes), System.getProperty("java.io.tmpdir"), e.getMessage()),
                     e);
         }
     }

@@ -4,10 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -73,12 +79,49 @@ class CommandLineTest {
         assertThat(drain.status()).isEqualTo(1);
         assertThat(drain.output()).contains("node \"node-9\" is not live; the live nodes are [");
 
+        runsAJob();
+
         Ended down = lite("down", "--name", NAME);
         assertThat(down.status()).as(down.output()).isZero();
         assertThat(work).doesNotExist();
         assertThat(Path.of("/dev/shm/lite", NAME)).doesNotExist();
         assertThat(lite("status").status()).isEqualTo(3);
         assertThat(lite("down", "--name", NAME).status()).isEqualTo(1);
+    }
+
+    /** A user's jar, two workers beside the two nodes, and nothing left. */
+    private void runsAJob() throws IOException, InterruptedException {
+        Path jar = jarWith(LineLengths.class);
+        Path text = Files.writeString(home.resolve("text"), "one\nthree\n\ntwo\n");
+        Path out = home.resolve("lengths");
+        String[] job = {
+            "mr", "run", jar.toString(), "--name", NAME, "--input", text.toString(), "--output", out.toString()
+        };
+        Ended run = lite(with(job, "--set", "least=1"));
+        assertThat(run.status()).as(run.output()).isZero();
+        assertThat(out).hasContent("003\t2\n005\t1\n");
+        assertThat(run.output())
+                .contains("100 % map 1/1 reduce 4/4 merge 3/3", "counter records = 4")
+                .contains("at node-", "2 pairs in " + out);
+        Ended wrong = lite(with(job, "--set", "least=x"));
+        assertThat(wrong.status()).isEqualTo(1);
+        assertThat(wrong.output()).contains("lite: ", "least").doesNotContain("defect");
+        assertThat(lite("lmrs", "--json").output().strip()).isEqualTo("[ ]");
+    }
+
+    private static String[] with(String[] line, String... more) {
+        return Stream.concat(Arrays.stream(line), Arrays.stream(more)).toArray(String[]::new);
+    }
+
+    private Path jarWith(Class<?> type) throws IOException {
+        Path jar = home.resolve("job.jar");
+        String name = type.getName().replace('.', '/') + ".class";
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar));
+                InputStream content = type.getClassLoader().getResourceAsStream(name)) {
+            out.putNextEntry(new ZipEntry(name));
+            Objects.requireNonNull(content).transferTo(out);
+        }
+        return jar;
     }
 
     @Test

@@ -31,7 +31,7 @@ class SampleTextTest {
 
     @Test
     void theFileIsLargeEnoughForSeveralChunksOnEachNode() throws IOException {
-        Path file = SampleText.write();
+        Path file = SampleText.write(SampleText.BYTES);
         try {
             assertThat(Files.size(file)).isEqualTo(64L << 20);
         } finally {

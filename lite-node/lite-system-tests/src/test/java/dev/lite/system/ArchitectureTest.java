@@ -52,6 +52,7 @@ class ArchitectureTest {
             "cli",
             "demo",
             "log",
+            "mr",
             "samples.priceboard",
             "samples.ordercounter",
             "samples.thumbnail"
@@ -96,6 +97,11 @@ class ArchitectureTest {
     }
 
     @Test
+    void mapReduceUsesTheInterfaceOnly() {
+        onlyUses("mr", "api");
+    }
+
+    @Test
     void samplesUseTheStarterOnlyAndNotEachOther() {
         onlyUses("samples.priceboard", "api", "boot");
         onlyUses("samples.ordercounter", "api", "boot");
@@ -110,7 +116,7 @@ class ArchitectureTest {
     @Test
     void commandLineUsesTheClusterOnlyByRestAndAsAnApplication() {
         onlyUses("local");
-        onlyUses("cli", "local", "api");
+        onlyUses("cli", "local", "api", "mr");
     }
 
     @Test
@@ -186,6 +192,7 @@ class ArchitectureTest {
                         "dev.lite.test..",
                         "dev.lite.demo..",
                         "dev.lite.log.boot..",
+                        "dev.lite.mr.boot..",
                         "dev.lite.samples.."))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.springframework.."))

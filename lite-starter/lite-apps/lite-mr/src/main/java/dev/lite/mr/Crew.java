@@ -37,7 +37,7 @@ final class Crew implements RpcHandler, AutoCloseable {
     private long lastWorker;
     private long lastJob;
     private @Nullable Current current;
-    private JobStatus idle = new JobStatus("", "idle", 0, 0, 0, 0, 0, 0, List.of(), Map.of(), List.of());
+    private JobStatus idle = JobStatus.NONE;
 
     Crew(Lite lite, Duration workerTimeout) {
         this.lite = lite;
@@ -247,6 +247,9 @@ final class Crew implements RpcHandler, AutoCloseable {
         try {
             workers.values().forEach(RemoteWorker::close);
             workers.clear();
+            if (current != null && current.failure == null) {
+                current.failure = "its master was closed";
+            }
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -359,6 +362,8 @@ final class Crew implements RpcHandler, AutoCloseable {
             String reason = message;
             if (kind == Wire.Failure.INPUT_LOST && id >= 0) {
                 reason = plan.inputLost(plan.tasks.get(id), slot, message, System.nanoTime());
+            } else if (kind == Wire.Failure.NO_MEMORY && id >= 0) {
+                reason = plan.outOfMemory(plan.tasks.get(id), slot, message, System.nanoTime());
             } else if (id >= 0 && plan.tasks.get(id).isDone()) {
                 reason = null; // a second copy
             }

@@ -79,18 +79,13 @@ final class Execution {
             int partitions,
             LmrHandle board,
             Map<String, String> parameters) {
-        Job job;
+        Class<? extends Job> found;
         try {
-            job = Preparation.instantiate(
-                    Class.forName(type, true, worker.loader()).asSubclass(Job.class));
-            job.setup(parameters);
+            found = Class.forName(type, true, worker.loader()).asSubclass(Job.class);
         } catch (ClassNotFoundException | LinkageError e) {
             throw new MrException("the class %s is not on the worker's class path: %s".formatted(type, e), e);
-        } catch (LiteException | MrException e) {
-            throw e;
-        } catch (RuntimeException e) {
-            throw new MrException("setup of %s failed: %s".formatted(type, e), e);
         }
+        Job job = Preparation.instantiate(found, parameters);
         return new Execution(worker, number, format, partitions, board, job);
     }
 

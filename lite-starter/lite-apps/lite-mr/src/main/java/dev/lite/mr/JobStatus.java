@@ -33,6 +33,9 @@ public record JobStatus(
         List<String> again) {
     private static final int BAR = 30;
 
+    /** The page before the first job. */
+    static final JobStatus NONE = new JobStatus("", "idle", 0, 0, 0, 0, 0, 0, List.of(), Map.of(), List.of());
+
     /** Copies the collections. */
     public JobStatus {
         workers = List.copyOf(workers);

@@ -20,7 +20,9 @@ public final class MapReduce implements AutoCloseable {
     /** How long a worker may do nothing at all before it is lost, unless {@link #open(Lite, String, Duration)} says otherwise. */
     public static final Duration WORKER_TIMEOUT_DEFAULT = Duration.ofSeconds(10);
 
-    static final int GROUP_CHARS_MAX = 64;
+    /** The longest name of a group or a worker, in characters. */
+    public static final int GROUP_CHARS_MAX = 64;
+
     private static final int CALLS_MAX = 4096;
     private static final Duration LOCK_WAIT = Duration.ofMillis(500);
     private static final Duration PROGRESS = Duration.ofMillis(500);
@@ -53,10 +55,15 @@ public final class MapReduce implements AutoCloseable {
      * @throws LiteException if the node cannot be reached
      */
     public static MapReduce open(Lite lite, String group, Duration workerTimeout) {
+        return open(lite, group, workerTimeout, LOCK_WAIT);
+    }
+
+    /** Waits for another master of the group to close. */
+    static MapReduce open(Lite lite, String group, Duration workerTimeout, Duration lockWait) {
         checkGroup(group);
         HeldLock lock;
         try {
-            lock = lite.sync().lock(function(group)).acquire(LOCK_WAIT);
+            lock = lite.sync().lock(function(group)).acquire(lockWait);
         } catch (LiteTimeoutException e) {
             throw new MrException("the group \"%s\" has a master already".formatted(group), e);
         }
@@ -143,7 +150,7 @@ public final class MapReduce implements AutoCloseable {
         return crew.status().workers().size();
     }
 
-    /** Ends the master. Its workers wait for the next one. */
+    /** Ends the master. A running job fails. Its workers wait for the next master. A second call does nothing. */
     @Override
     public void close() {
         List<AutoCloseable> parts = List.of(server, crew, lock);

@@ -15,8 +15,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class Plan {
     private static final long STRAGGLER_NS_MIN = 1_000_000_000;
-    private static final long LOST_INPUT_PAUSE_NS = 200_000_000;
+    private static final long PAUSE_NS = 200_000_000;
     private static final int LOST_INPUTS_MAX = 50;
+    private static final int NO_MEMORY_MAX = 3;
+    private static final int NO_MEMORY_BUT_SOON_MAX = 50;
 
     enum Kind {
         MAP,
@@ -76,12 +78,15 @@ final class Plan {
         Run run = new Run(List.of());
         /** Whether the workers were told that it is done. */
         boolean wasDone;
+        /** Whether it gets no second copy, because there was no memory for two. */
+        private boolean isAlone;
 
         /** Those of the accepted execution. */
         private Map<String, Long> counters = Map.of();
 
         private String againReason = "";
         private int lostInputs;
+        private int noMemory;
         private long notBeforeNs = Long.MIN_VALUE;
 
         Task(int id, Kind kind, int index, @Nullable Split split, List<Task> inputs) {
@@ -199,12 +204,12 @@ final class Plan {
             boolean ready = task.kind == Kind.REDUCE
                     ? mapsDone
                     : task.inputs.stream().allMatch(input -> input.state == State.DONE);
-            if (ready && task.notBeforeNs <= nowNs) {
+            if (ready) {
                 candidates.add(task);
             }
         }
         for (Task task : candidates) {
-            if (task.state == State.PENDING) {
+            if (task.state == State.PENDING && task.notBeforeNs <= nowNs) {
                 if (!task.againReason.isEmpty()) {
                     again.add("%s again on %s: %s".formatted(task, slot.worker, task.againReason));
                     task.againReason = "";
@@ -241,7 +246,10 @@ final class Plan {
     }
 
     private boolean isStraggler(Task task, Slot slot, long nowNs) {
-        if (task.state != State.RUNNING || task.attempts.size() != 1 || task.attempts.getFirst().slot == slot) {
+        if (task.isAlone
+                || task.state != State.RUNNING
+                || task.attempts.size() != 1
+                || task.attempts.getFirst().slot == slot) {
             return false;
         }
         return nowNs - task.attempts.getFirst().startNs > timeoutNs(task.kind);
@@ -316,10 +324,33 @@ final class Plan {
         }
         task.state = State.PENDING;
         task.againReason = "it could not read an input: " + message;
-        task.notBeforeNs = nowNs + LOST_INPUT_PAUSE_NS;
+        task.notBeforeNs = nowNs + PAUSE_NS;
         return ++task.lostInputs > LOST_INPUTS_MAX
                 ? "the %s could not read its input %d times: %s".formatted(task, task.lostInputs, message)
                 : null;
+    }
+
+    /**
+     * A task found no memory for its result. A second copy may have taken it, and threads free what is not needed any more when they ask
+     * for their next task; so it runs again, alone and a little later.
+     *
+     * @return a reason to fail the job, or null
+     */
+    @Nullable
+    String outOfMemory(Task task, Slot slot, String message, long nowNs) {
+        task.attempts.removeIf(attempt -> attempt.slot == slot);
+        task.isAlone = true;
+        if (task.isDone() || !task.attempts.isEmpty()) {
+            return null;
+        }
+        boolean isMoreComing = slots.stream().anyMatch(each -> !each.toFree.isEmpty());
+        if (++task.noMemory > (isMoreComing ? NO_MEMORY_BUT_SOON_MAX : NO_MEMORY_MAX)) {
+            return message;
+        }
+        task.state = State.PENDING;
+        task.againReason = message;
+        task.notBeforeNs = nowNs + PAUSE_NS;
+        return null;
     }
 
     /** A thread is lost with its worker, and all its results. */

@@ -12,11 +12,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Checks a job before anything is allocated, and cuts its inputs.
  *
- * @param job an instance for the output
+ * @param job an instance for the output, set up
  * @param splits what the map tasks read
  */
 record Preparation(Job job, List<Plan.Split> splits) {
@@ -24,7 +25,7 @@ record Preparation(Job job, List<Plan.Split> splits) {
     private static final int SPLITS_MAX = 20_000;
 
     static Preparation of(Lite lite, JobSpec spec) {
-        Job job = instantiate(spec.job());
+        Job job = instantiate(spec.job(), spec.parameters());
         checkOutput(lite, spec.output());
         List<Plan.Split> splits = new ArrayList<>();
         for (int i = 0; i < spec.inputs().size(); i++) {
@@ -60,7 +61,20 @@ record Preparation(Job job, List<Plan.Split> splits) {
         }
     }
 
-    static Job instantiate(Class<? extends Job> type) {
+    /** Makes an instance of a job, and sets it up. */
+    static Job instantiate(Class<? extends Job> type, Map<String, String> parameters) {
+        Job job = instantiate(type);
+        try {
+            job.setup(parameters);
+            return job;
+        } catch (LiteException | MrException e) {
+            throw e;
+        } catch (RuntimeException | LinkageError e) {
+            throw new MrException("setup of %s failed: %s".formatted(type.getName(), e), e);
+        }
+    }
+
+    private static Job instantiate(Class<? extends Job> type) {
         try {
             return type.getConstructor().newInstance();
         } catch (ReflectiveOperationException e) {

@@ -32,7 +32,6 @@ final class ResultWriter {
         this.lite = lite;
         this.spec = spec;
         this.job = job;
-        job.setup(spec.parameters());
     }
 
     List<JobResult.Pair> pairs() {
@@ -79,7 +78,7 @@ final class ResultWriter {
                 StringBuilder line = new StringBuilder();
                 while (reader.next()) {
                     line.setLength(0);
-                    job.format(reader.key(), reader.value(), line);
+                    format(reader, line);
                     writer.append(line.append('\n'));
                     pairCount++;
                 }
@@ -90,6 +89,14 @@ final class ResultWriter {
             }
         } catch (IOException e) {
             throw new MrException("cannot write file %s: %s".formatted(path, e), e);
+        }
+    }
+
+    private void format(RunReader reader, StringBuilder line) {
+        try {
+            job.format(reader.key(), reader.value(), line);
+        } catch (RuntimeException e) {
+            throw new MrException("format failed at the key \"%s\": %s".formatted(reader.key(), e), e);
         }
     }
 

@@ -5,6 +5,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -94,6 +95,7 @@ final class TaskThread implements Runnable {
     private void execute(MrWorker.Registration registration, long job, Wire.Order kind, int task, Wire.In order) {
         Wire.Failure failure = Wire.Failure.JOB;
         String message;
+        int blamed = task;
         try {
             Execution current = begin(registration, job);
             watched = new Watched(current.start(), current.board(), task);
@@ -103,21 +105,30 @@ final class TaskThread implements Runnable {
                 case MERGE -> current.merge(task, order.runs());
                 default -> current.finish();
             };
-            report(registration, job, task, kind, current, done);
+            boolean accepted = report(registration, job, task, current, done);
+            if (kind == Wire.Order.MAP && accepted) {
+                blamed = NO_TASK; // The master counts on its pairs now.
+                current.keep();
+            }
             return;
         } catch (Execution.CancelledException e) {
             return;
+        } catch (MrWorker.MasterLostException e) {
+            throw e;
         } catch (LimitExceededException e) {
+            failure = Wire.Failure.NO_MEMORY;
             message = "%s has too little memory for its results: %s".formatted(worker.name(), e.getMessage());
         } catch (LiteException e) {
             failure = Losses.isLoss(e) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
             message = "%s: %s".formatted(worker.name(), e.getMessage());
         } catch (MrException e) {
             message = "%s: %s".formatted(worker.name(), e.getMessage());
+        } catch (RuntimeException | LinkageError | StackOverflowError | OutOfMemoryError e) {
+            message = "%s: %s failed: %s".formatted(worker.name(), kind.name().toLowerCase(Locale.ROOT), e);
         } finally {
             watched = null;
         }
-        Wire.Out out = ask(Wire.Ask.FAILED, registration).number(job).number(task);
+        Wire.Out out = ask(Wire.Ask.FAILED, registration).number(job).number(blamed);
         registration.call(out.kind(failure).text(message), "the reason of a failure");
     }
 
@@ -127,21 +138,16 @@ final class TaskThread implements Runnable {
         return isFile ? new Input.File(java.nio.file.Path.of(name)) : new Input.Lmr(name);
     }
 
-    private void report(
-            MrWorker.Registration registration,
-            long job,
-            int task,
-            Wire.Order kind,
-            Execution current,
-            Execution.Done done) {
+    /** Reports a result, and returns whether the master accepts it; else it is freed. */
+    private boolean report(
+            MrWorker.Registration registration, long job, int task, Execution current, Execution.Done done) {
         Wire.Out out = ask(Wire.Ask.DONE, registration).number(job).number(task);
         out.numbers(done.counters()).numbers(done.partitions()).runs(done.runs());
         boolean accepted = registration.call(out, "the report of a task").number() != 0;
-        if (kind == Wire.Order.MAP && accepted) {
-            current.keep();
-        } else if (!accepted && task >= 0) {
+        if (!accepted && task >= 0) {
             current.free(task);
         }
+        return accepted;
     }
 
     /** The execution of this job; starts it at the job's first task. */

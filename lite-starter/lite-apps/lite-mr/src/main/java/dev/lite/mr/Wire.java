@@ -40,7 +40,9 @@ final class Wire {
         /** The job fails. */
         JOB,
         /** An input was lost with its worker; the task can run again. */
-        INPUT_LOST
+        INPUT_LOST,
+        /** The arenas are full; the task runs again a few times, before the job fails. */
+        NO_MEMORY
     }
 
     private Wire() {}

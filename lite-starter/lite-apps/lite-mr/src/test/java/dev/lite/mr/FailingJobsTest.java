@@ -74,6 +74,7 @@ class FailingJobsTest {
         fails(
                 JobSpec.of(WordCount.class, Input.file(directory.resolve("missing"))),
                 "cannot read file " + directory.resolve("missing"));
+        fails(JobSpec.of(WordCount.class, Input.file(directory)), "cannot read file " + directory);
     }
 
     @Test
@@ -87,6 +88,36 @@ class FailingJobsTest {
         fails(
                 JobSpec.of(SlowJobs.Expanding.class, Input.file(file)).withSplitBytes(5),
                 "has too little memory for its results");
+        // At the first thread with more than 64 MiB of results; the others keep at most as much.
+        assertThat(master.status().mapDone()).isLessThan(20);
+    }
+
+    @Test
+    void aSetupOrAFormatThatThrows() throws IOException {
+        Path file = write("line\n");
+        fails(JobSpec.of(SlowJobs.LongKey.class, Input.file(file)).withParameter("length", "x"), "setup of", "\"x\"");
+        Path out = directory.resolve("out");
+        fails(
+                JobSpec.of(SlowJobs.PoisonedFormat.class, Input.file(file)).withOutput(Output.file(out)),
+                "format failed at the key \"line\"",
+                "cannot digest it");
+        assertThat(directory).isDirectoryNotContaining("glob:**out*");
+    }
+
+    @Test
+    void aPartitionThatThrows() throws IOException {
+        fails(
+                JobSpec.of(SlowJobs.PoisonedPartition.class, Input.file(write("line\n"))),
+                "partition or compare failed",
+                "cannot digest it");
+    }
+
+    @Test
+    void aComparisonThatThrowsInTheMerge() throws IOException {
+        fails(
+                JobSpec.of(SlowJobs.PoisonedMerge.class, Input.file(write("a\nb\nc\nd\ne\nf\ng\nh\n"))),
+                "merge failed",
+                "cannot digest it");
     }
 
     @Test

@@ -155,14 +155,16 @@ public final class SlowJobs {
 
         @Override
         public int compare(Slice left, Slice right) {
-            boolean merging = StackWalker.getInstance()
-                    .walk(frames ->
-                            frames.anyMatch(frame -> frame.getMethodName().equals("merge")));
-            if (merging) {
+            if (isMerging()) {
                 gate.stop();
             }
             return left.compareTo(right);
         }
+    }
+
+    private static boolean isMerging() {
+        return StackWalker.getInstance()
+                .walk(frames -> frames.anyMatch(frame -> frame.getMethodName().equals("merge")));
     }
 
     /** Fails at the line "poison". */
@@ -194,6 +196,107 @@ public final class SlowJobs {
             if (key.text().equals("poison")) {
                 throw new IllegalStateException("cannot digest it");
             }
+            super.reduce(key, values, out);
+        }
+    }
+
+    /** Fails when it writes the result. */
+    public static final class PoisonedFormat extends Job {
+        /** For LITE-MR. */
+        public PoisonedFormat() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            out.emit(record, 1);
+        }
+
+        @Override
+        public void format(Slice key, Slice value, StringBuilder line) {
+            throw new IllegalStateException("cannot digest it");
+        }
+    }
+
+    /** Fails when the results of map are written. */
+    public static final class PoisonedPartition extends Job {
+        /** For LITE-MR. */
+        public PoisonedPartition() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            out.emit(record, 1);
+        }
+
+        @Override
+        public int partition(Slice key, int hash, int partitions) {
+            throw new IllegalStateException("cannot digest it");
+        }
+    }
+
+    /** Fails when a merge task compares keys. */
+    public static final class PoisonedMerge extends Job {
+        /** For LITE-MR. */
+        public PoisonedMerge() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            out.emit(record, 1);
+        }
+
+        @Override
+        public int compare(Slice left, Slice right) {
+            if (isMerging()) {
+                throw new IllegalStateException("cannot digest it");
+            }
+            return left.compareTo(right);
+        }
+    }
+
+    /** Emits each line with itself as its value, without a combiner, so that reduce and merge write as much as map. */
+    public static final class Doubling extends Job {
+        /** For LITE-MR. */
+        public Doubling() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            out.emit(record, record);
+        }
+    }
+
+    /** Counts words, in the reverse of their order, and puts those that begin with a {@code w} into the first partition. */
+    public static final class Reversed extends Job {
+        private final WordCount words = new WordCount();
+
+        /** For LITE-MR. */
+        public Reversed() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            words.map(record, out);
+        }
+
+        @Override
+        public Combiner combiner() {
+            return Combiner.SUM;
+        }
+
+        @Override
+        public int partition(Slice key, int hash, int partitions) {
+            return key.byteAt(0) == 'w' ? 0 : partitions - 1;
+        }
+
+        @Override
+        public int compare(Slice left, Slice right) {
+            return right.compareTo(left);
+        }
+
+        @Override
+        public boolean isBytewise() {
+            return false;
+        }
+
+        @Override
+        public void reduce(Slice key, Values values, Reduced out) {
+            out.count(key.byteAt(0) == 'w' ? "first" : "last", 1);
             super.reduce(key, values, out);
         }
     }

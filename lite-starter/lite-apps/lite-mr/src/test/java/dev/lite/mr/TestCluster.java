@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** Nodes in this JVM, with sockets for applications, and workers: in this JVM or in processes of their own. One thread. */
-final class TestCluster implements AutoCloseable {
+public final class TestCluster implements AutoCloseable {
     static final String GROUP = "test";
     private static final Duration END = Waits.seconds(20);
 
@@ -38,11 +38,11 @@ final class TestCluster implements AutoCloseable {
         this.sockets = sockets;
     }
 
-    static TestCluster start(int count, long arenaBytes) {
+    public static TestCluster start(int count, long arenaBytes) {
         return start(count, arenaBytes, new ShmFabricProvider());
     }
 
-    static TestCluster start(int count, long arenaBytes, FabricProvider fabric) {
+    public static TestCluster start(int count, long arenaBytes, FabricProvider fabric) {
         try {
             Path arenas = Files.createTempDirectory(Path.of("/dev/shm"), "lite-mr");
             TestCluster cluster = new TestCluster(arenas, Files.createTempDirectory("lite-mr"));
@@ -73,18 +73,33 @@ final class TestCluster implements AutoCloseable {
                                 node.nodes().stream().map(NodeInfo::fabric).noneMatch("none"::equals)));
     }
 
-    Path socket(int node) {
+    public Path socket(int node) {
         return sockets.resolve("s" + node);
     }
 
     /** An embedded session, which the cluster closes. */
-    Lite embedded(int node) {
+    public Lite embedded(int node) {
         return keep(nodes.get(node).attach("lite-mr"));
     }
 
     /** An attached session, which the cluster closes. */
-    Lite attached(int node) {
+    public Lite attached(int node) {
         return keep(Lite.attach(Lite.AttachOptions.to(socket(node), "lite-mr")));
+    }
+
+    /** The same, which attaches again. */
+    public Lite reattaching(int node) {
+        return keep(Lite.attach(Lite.AttachOptions.to(socket(node), "lite-mr")
+                .withReattach(true)
+                .withDeadline(Waits.seconds(20))));
+    }
+
+    /** Ends all attached sessions of a node, and accepts new ones. */
+    public void restartSessions(int node) {
+        servers.get(node).close();
+        SessionServer server = new SessionServer(SessionServerConfig.of(socket(node)), nodes.get(node));
+        server.start();
+        servers.set(node, server);
     }
 
     /** A worker in this JVM, with an embedded session. */
@@ -101,7 +116,6 @@ final class TestCluster implements AutoCloseable {
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xmx512m",
                 "-XX:+UseSerialGC",
-                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                 "-classpath",
                 System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
                 MrMain.class.getName(),
@@ -136,7 +150,7 @@ final class TestCluster implements AutoCloseable {
         return keep(MapReduce.open(lite, GROUP, Waits.seconds(10)));
     }
 
-    <T extends AutoCloseable> T keep(T part) {
+    public <T extends AutoCloseable> T keep(T part) {
         opened.add(part);
         return part;
     }
@@ -144,6 +158,10 @@ final class TestCluster implements AutoCloseable {
     /** The bytes of all LMRs of all nodes. */
     long lmrBytes() {
         return nodes.stream().mapToLong(LiteNode::lmrBytes).sum();
+    }
+
+    long freeBytes(int node) {
+        return nodes.get(node).usage().freeBytes();
     }
 
     static void awaitWorkers(MapReduce master, int count) {

@@ -14,14 +14,14 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /** Texts with frequent and rare words, and plain programs over them. */
-final class TestTexts {
+public final class TestTexts {
     private static final int WORDS_MAX = 12;
     private static final Pattern SPACE = Pattern.compile("[\\x00-\\x20]+");
 
     private TestTexts() {}
 
     /** Writes so many lines; words differ in frequency, some lines are empty, and the last one has no line feed. */
-    static Path write(Path file, long seed, int lines) {
+    public static Path write(Path file, long seed, int lines) {
         Random random = new Random(seed);
         try (BufferedWriter writer = Files.newBufferedWriter(file, StandardCharsets.UTF_8)) {
             for (int line = 0; line < lines; line++) {
@@ -47,7 +47,7 @@ final class TestTexts {
     }
 
     /** Word count with one thread, without LITE. */
-    static Map<String, Long> countWords(Path... files) {
+    public static Map<String, Long> countWords(Path... files) {
         Map<String, Long> counts = new HashMap<>();
         for (Path file : files) {
             for (String word : SPACE.split(read(file), -1)) {
@@ -60,7 +60,7 @@ final class TestTexts {
     }
 
     /** The pairs of a result as text and number, in a sorted map. */
-    static Map<String, Long> counts(JobResult result) {
+    public static Map<String, Long> counts(JobResult result) {
         Map<String, Long> counts = new TreeMap<>();
         for (JobResult.Pair pair : result.pairs()) {
             Long former = counts.put(pair.key().text(), pair.value().getLong(0));

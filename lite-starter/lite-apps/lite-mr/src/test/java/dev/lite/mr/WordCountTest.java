@@ -67,6 +67,26 @@ class WordCountTest {
     }
 
     @Test
+    void aJobChoosesPartitionsAndTheOrderOfItsKeys() {
+        Path file = TestTexts.write(directory.resolve("text"), 9, 2_000);
+        try (TestCluster cluster = TestCluster.start(2, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            cluster.worker(1, 1);
+            JobResult result = master.run(JobSpec.of(SlowJobs.Reversed.class, Input.file(file))
+                    .withSplitBytes(5_000)
+                    .withPartitions(3));
+            Map<String, Long> expected = TestTexts.countWords(file);
+            assertThat(TestTexts.counts(result)).isEqualTo(expected);
+            assertThat(result.pairs()).isSortedAccordingTo((a, b) -> b.key().compareTo(a.key()));
+            long first = expected.keySet().stream()
+                    .filter(word -> word.startsWith("w"))
+                    .count();
+            assertThat(result.counters()).containsEntry("first", first).containsEntry("last", expected.size() - first);
+        }
+    }
+
+    @Test
     void severalFilesAndAnLmrAreOneInput() throws java.io.IOException {
         Path first = TestTexts.write(directory.resolve("first"), 3, 1_000);
         Path second = TestTexts.write(directory.resolve("second"), 4, 2_000);

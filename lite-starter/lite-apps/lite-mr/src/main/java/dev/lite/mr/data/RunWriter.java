@@ -1,5 +1,6 @@
 package dev.lite.mr.data;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -17,6 +18,7 @@ import java.util.List;
  */
 public final class RunWriter implements Table.Sink {
     private static final int BYTES_FIRST = 64 << 10;
+    private static final int PIECE_BYTES_MIN = 128 << 10;
 
     private final LtMemory memory;
     private final List<LmrHandle> written = new ArrayList<>();
@@ -50,10 +52,33 @@ public final class RunWriter implements Table.Sink {
 
     private void flush() {
         if (used > 0) {
-            LmrSpec spec = LmrSpec.of(used).withDefaultPermissions(Permission.READ);
-            written.add(memory.register(spec, MemorySegment.ofArray(buffer).asSlice(0, used)));
+            write(0, used);
             used = 0;
         }
+    }
+
+    /** Writes pairs into one LMR, or into several smaller ones if the arena has no run of memory of this length. */
+    private void write(int start, int end) {
+        LmrSpec spec = LmrSpec.of(end - start).withDefaultPermissions(Permission.READ);
+        try {
+            written.add(memory.register(spec, MemorySegment.ofArray(buffer).asSlice(start, end - start)));
+        } catch (LimitExceededException e) {
+            int middle = middle(start, end);
+            if (end - start < PIECE_BYTES_MIN || middle == end) {
+                throw e;
+            }
+            write(start, middle);
+            write(middle, end);
+        }
+    }
+
+    /** Where the first pair ends that reaches the middle. */
+    private int middle(int start, int end) {
+        int at = start;
+        while (at < start + (end - start) / 2) {
+            at += Run.HEAD + (int) Hash.INT.get(buffer, at) + (int) Hash.INT.get(buffer, at + Integer.BYTES);
+        }
+        return at;
     }
 
     /**

@@ -1,0 +1,91 @@
+package dev.lite.mr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.mr.data.Run;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** What the master decides about tasks and their copies, without workers and clocks. */
+class PlanTest {
+    private static final long SECOND = 1_000_000_000;
+    private static final Run NOTHING = new Run(List.of());
+
+    private final Plan plan = new Plan(List.of(new Plan.Split(0, 0, 10), new Plan.Split(0, 10, 20)), 1);
+    private final Plan.Slot fast = slot("fast");
+    private final Plan.Slot slow = slot("slow");
+
+    private Plan.Slot slot(String name) {
+        Plan.Slot slot = new Plan.Slot(name);
+        plan.join(slot);
+        return slot;
+    }
+
+    private Plan.Task next(Plan.Slot slot, long nowNs) {
+        return Objects.requireNonNull(plan.next(slot, nowNs), "a task");
+    }
+
+    /** The slow thread has a task for longer than the fast one needed for its own; then both have it. */
+    private Plan.Task copied() {
+        Plan.Task straggler = next(slow, 0);
+        Plan.Task done = next(fast, 0);
+        assertThat(plan.accept(done, fast, NOTHING, Map.of("records", 1L), SECOND / 2))
+                .isTrue();
+        assertThat(plan.next(fast, SECOND / 2)).isNull();
+        assertThat(next(fast, 3 * SECOND)).isSameAs(straggler);
+        assertThat(plan.again).containsExactly("map task 0 a second time on fast: it takes long on slow");
+        return straggler;
+    }
+
+    @Test
+    void theLateResultOfACopyIsNotCounted() {
+        Plan.Task task = copied();
+        assertThat(plan.accept(task, fast, NOTHING, Map.of("records", 10L), 4 * SECOND))
+                .isTrue();
+        assertThat(plan.accept(task, slow, NOTHING, Map.of("records", 10L), 5 * SECOND))
+                .isFalse();
+        assertThat(plan.counters()).isEqualTo(Map.of("records", 11L));
+        assertThat(slow.dirty).isFalse();
+    }
+
+    @Test
+    void aTaskHasAtMostTwoCopies() {
+        copied();
+        assertThat(plan.next(slot("third"), 100 * SECOND)).isNull();
+    }
+
+    @Test
+    void ofTwoCopiesWithoutMemoryOneContinuesAlone() {
+        Plan.Task task = copied();
+        assertThat(plan.outOfMemory(task, slow, "full", 4 * SECOND)).isNull();
+        assertThat(task.state).isEqualTo(Plan.State.RUNNING);
+        assertThat(plan.next(slow, 100 * SECOND)).as("another copy").isNull();
+        assertThat(plan.accept(task, fast, NOTHING, Map.of(), 100 * SECOND)).isTrue();
+    }
+
+    @Test
+    void aTaskThatFindsNoMemoryRunsAgainThreeTimesBeforeTheJobFails() {
+        Plan.Task task = next(fast, 0);
+        for (int i = 1; i <= 3; i++) {
+            assertThat(plan.outOfMemory(task, fast, "full", i * SECOND)).isNull();
+            assertThat(next(slow, i * SECOND)).as("the other task").isNotSameAs(task);
+            plan.giveBack(slow);
+            assertThat(next(fast, (i + 1) * SECOND)).isSameAs(task);
+        }
+        assertThat(plan.again).hasSize(3).contains("map task 0 again on fast: full");
+        assertThat(plan.outOfMemory(task, fast, "full", 9 * SECOND)).isEqualTo("full");
+    }
+
+    @Test
+    void aTaskWaitsLongerForMemoryThatABusyThreadWillFree() {
+        Plan.Task task = next(fast, 0);
+        slow.toFree.add(7);
+        for (int i = 1; i <= 50; i++) {
+            assertThat(plan.outOfMemory(task, fast, "full", i * SECOND)).isNull();
+            assertThat(next(fast, (i + 1) * SECOND)).isSameAs(task);
+        }
+        assertThat(plan.outOfMemory(task, fast, "full", 99 * SECOND)).isEqualTo("full");
+    }
+}
