@@ -148,6 +148,79 @@ spring.ssl.bundle.pem.lite.truststore.certificate=file:/etc/lite/tls/ca.crt
 {{- end }}
 {{- end -}}
 
+{{- define "lite.nodeProperties" -}}
+{{ include "lite.clusterProperties" . }}
+server.address=0.0.0.0
+server.port={{ .Values.node.ports.management }}
+spring.lifecycle.timeout-per-shutdown-phase=10s
+lite.fabric={{ .Values.node.fabric }}
+{{- with .Values.node.requireFabric }}
+lite.fabric.require={{ . }}
+{{- end }}
+lite.node.arena.size={{ include "lite.mebibytes" .Values.node.arena.size }}MB
+lite.node.arena.directory=/var/lib/lite/arena
+lite.node.arena.retain={{ .Values.node.arena.retain }}
+lite.node.run-directory=/run/lite
+lite.node.socket-mode={{ .Values.node.socket.mode }}
+lite.node.drain-timeout={{ .Values.node.drainSeconds }}s
+lite.node.tcp.port={{ .Values.node.ports.tcp }}
+lite.node.tcp.secret-file=/etc/lite/secret/cluster-secret
+{{- if ne .Values.tls.mode "none" }}
+lite.node.tcp.ssl-bundle=lite
+{{- end }}
+{{- if .Values.rdma.enabled }}
+lite.node.rdma.port={{ .Values.node.ports.rdma }}
+{{- with .Values.rdma.device }}
+lite.node.rdma.device={{ . }}
+{{- end }}
+{{- end }}
+{{- with .Values.node.qos }}
+lite.node.qos.mode={{ .mode }}
+lite.node.qos.high-share={{ .highShare }}
+lite.node.qos.low-share={{ .lowShare }}
+lite.node.qos.light-load={{ .lightLoad }}
+lite.node.qos.heavy-load={{ .heavyLoad }}
+lite.node.qos.round-trip-factor={{ .roundTripFactor }}
+lite.node.qos.low-rate={{ .lowRate }}
+{{- range $principal, $quota := .quotas }}
+{{- with $quota.bytes }}
+lite.node.qos.quotas[{{ $principal }}].bytes={{ . }}
+{{- end }}
+{{- with $quota.operations }}
+lite.node.qos.quotas[{{ $principal }}].operations={{ . | int64 }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "lite.managerProperties" -}}
+{{ include "lite.clusterProperties" . }}
+server.address=0.0.0.0
+server.port={{ .Values.manager.ports.rest }}
+{{- if ne .Values.tls.mode "none" }}
+server.ssl.bundle=lite
+{{- end }}
+management.server.port={{ .Values.manager.ports.management }}
+spring.lifecycle.timeout-per-shutdown-phase=10s
+lite.manager.token-file=/etc/lite/secret/manager-token
+lite.manager.start-deadline=60s
+{{- end -}}
+
+{{/* Properties of users. The chart computes its own ones from values, and other objects depend on them. */}}
+{{- define "lite.moreProperties" -}}
+{{- range $name, $value := .more }}
+{{- if regexMatch (printf "(?m)^%s=" (regexQuoteMeta $name)) $.own }}
+{{- fail (printf "%s has %s, which the chart sets itself from another value" $.of $name) }}
+{{- end }}
+{{ $name }}={{ $value }}
+{{- end }}
+{{- end -}}
+
+{{/* The longest time that the hook of a node waits for its drain: the drain itself, and the start of the hook's JVM. */}}
+{{- define "lite.hookSeconds" -}}
+{{- add (.Values.node.drainSeconds | int64) 10 -}}
+{{- end -}}
+
 {{/* Options of the JVM, for JDK_JAVA_OPTIONS: JAVA_TOOL_OPTIONS belongs to users. */}}
 {{- define "lite.javaOptions" -}}
 -Xmx{{ include "lite.mebibytes" .heap }}m
@@ -239,12 +312,13 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
-{{/* The three probes of a process with Spring Boot's actuator. */}}
+{{/* The three probes of a process with Spring Boot's actuator. The kubelet accepts any certificate. */}}
 {{- define "lite.probes" -}}
 startupProbe:
   httpGet:
     path: /actuator/health/liveness
     port: management
+    scheme: {{ .scheme }}
   periodSeconds: 2
   timeoutSeconds: 2
   failureThreshold: {{ div (add (.startSeconds | int64) 1) 2 }}
@@ -252,6 +326,7 @@ livenessProbe:
   httpGet:
     path: /actuator/health/liveness
     port: management
+    scheme: {{ .scheme }}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
@@ -259,6 +334,7 @@ readinessProbe:
   httpGet:
     path: /actuator/health/readiness
     port: management
+    scheme: {{ .scheme }}
   periodSeconds: 5
   timeoutSeconds: 5
   failureThreshold: 2

@@ -36,6 +36,11 @@ If a pod does not become ready:
 {{- end }}
 - "violates PodSecurity": the nodes mount directories of the host, which the policies baseline and restricted forbid.
   Label the namespace: pod-security.kubernetes.io/enforce=privileged
+{{- if .Values.node.drainSeconds }}
+
+The event FailedPreStopHook of a pod: its node could not move all its memory to the others before it ended. The line
+"node leaves" of its log says why.
+{{- end }}
 {{- if .Values.zookeeper.bundled.enabled }}
 
 The bundled ZooKeeper is for trying out. It stores its data in the volumes data-{{ include "lite.fullname" . }}-zookeeper-0 to -2.

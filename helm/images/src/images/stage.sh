@@ -53,7 +53,8 @@ layers manager "$manager/target/lite-manager-app-$version-exec.jar"
 layers node "$node/target/lite-node-app-$version-exec.jar"
 layers sample "$sample/target/lite-sample-price-board-$version-exec.jar"
 
-mkdir -p "$target/manager/application/opt/lite/bin"
+mkdir -p "$target/manager/application/opt/lite/bin" "$target/node/application/opt/lite/bin"
+cp "$repository/helm/images/src/images/drain" "$target/node/application/opt/lite/bin/"
 cp "$cli/target/lite" "$cli/target/lite-cli-$version-exec.jar" "$target/manager/application/opt/lite/bin/"
 for name in manager:"$manager" node:"$node" sample:"$sample"; do
   mkdir -p "$target/${name%%:*}/application/opt/lite/sbom"

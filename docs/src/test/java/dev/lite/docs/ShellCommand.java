@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
  */
 record ShellCommand(List<String> words) {
     /** Commands of the operating system; their arguments are not checked. */
-    private static final Set<String> OTHERS = Set.of("cd", "chmod", "git", "helm", "kubectl", "openssl");
+    private static final Set<String> OTHERS = Set.of("cd", "chmod", "git", "helm", "kubectl", "openssl", "skopeo");
 
     /** Properties of Maven and its plugins. All others must occur in the sources. */
     private static final Set<String> MAVEN_PROPERTIES =

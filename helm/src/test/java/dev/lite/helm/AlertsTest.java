@@ -79,6 +79,17 @@ class AlertsTest {
         assertThat(rules()).hasSameSizeAs(documented);
     }
 
+    @Test
+    void everyAlertHasALineThatSaysWhatToDo() {
+        String page = Text.of(Chart.ROOT.resolve("docs/operating/kubernetes.md"));
+        Set<String> documented = Pattern.compile("`(Lite[A-Za-z]+)`")
+                .matcher(page.substring(page.indexOf("## Alerts"), page.indexOf("## What can be watched")))
+                .results()
+                .map(found -> found.group(1))
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertThat(rules()).extracting(rule -> rule.get("alert")).containsExactlyInAnyOrderElementsOf(documented);
+    }
+
     /** The metrics of the lines that say when to alert. */
     private static Set<String> documentedMetrics(String page, String prefix) {
         Set<String> metrics = new TreeSet<>();

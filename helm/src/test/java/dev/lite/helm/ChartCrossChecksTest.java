@@ -190,20 +190,49 @@ class ChartCrossChecksTest {
             }
             long graceSeconds = number(map(pod, "spec").get("terminationGracePeriodSeconds"));
             for (Map<String, Object> container : object.containers()) {
-                Map<String, Object> sleep = map(container, "lifecycle", "preStop", "sleep");
-                assertThat(map(container, "lifecycle", "preStop").keySet()).isSubsetOf("sleep");
-                if (!sleep.isEmpty()) {
-                    assertThat(number(sleep.get("seconds")) + 20)
-                            .as(object.toString())
-                            .isLessThanOrEqualTo(graceSeconds);
+                Map<String, Object> hook = map(container, "lifecycle", "preStop");
+                if (!hook.isEmpty()) {
+                    // After the hook, the process ends in up to two phases of ten seconds.
+                    assertThat(seconds(hook) + 20).as(object.toString()).isLessThan(graceSeconds);
                 }
             }
-            if (object.name().endsWith("-node")) {
+            if (object.kind().equals("DaemonSet")) {
                 long drainSeconds = number(DRAIN, configuration(ValueSets.objects(valueSet), object));
-                // Sessions and the web server end in up to two phases of ten seconds.
+                Map<String, Object> hook = map(object.containers().getLast(), "lifecycle", "preStop");
+                assertThat(hook.isEmpty()).isEqualTo(drainSeconds == 0);
+                assertThat(hook.isEmpty() ? Long.MAX_VALUE : seconds(hook))
+                        .as(object.toString())
+                        .isGreaterThan(drainSeconds);
+                // Without the hook, the node drains on SIGTERM.
                 assertThat(drainSeconds + 20).isLessThan(graceSeconds);
             }
         }
+    }
+
+    /** How long a hook takes at most: its last argument, or its sleep. */
+    private static long seconds(Map<String, Object> hook) {
+        assertThat(hook.keySet()).hasSize(1).isSubsetOf("sleep", "exec");
+        if (hook.containsKey("sleep")) {
+            return number(map(hook, "sleep").get("seconds"));
+        }
+        List<?> command = (List<?>) Objects.requireNonNull(map(hook, "exec").get("command"));
+        return Long.parseLong(String.valueOf(command.getLast()));
+    }
+
+    @Test
+    void theHookCallsTheNodesOwnPortAndGoesWithTheDrain() {
+        KubernetesObject nodes = ValueSets.object(
+                Chart.render("lite", "plain", Map.of("node.drainSeconds", "7", "node.ports.management", "9000")),
+                "DaemonSet",
+                "-node");
+        assertThat(map(nodes.containers().getLast(), "lifecycle", "preStop", "exec")
+                        .get("command"))
+                .isEqualTo(List.of("/opt/lite/bin/drain", "http://127.0.0.1:9000/actuator/litedrain", "17"));
+        assertThat(nodes.map("spec", "template", "spec").get("terminationGracePeriodSeconds"))
+                .isEqualTo(52);
+        KubernetesObject without =
+                ValueSets.object(Chart.render("lite", "plain", Map.of("node.drainSeconds", "0")), "DaemonSet", "-node");
+        assertThat(without.containers().getLast()).doesNotContainKey("lifecycle");
     }
 
     private static String configuration(List<KubernetesObject> objects, KubernetesObject ofPods) {
@@ -321,6 +350,18 @@ class ChartCrossChecksTest {
         assertThat(raised.map("spec", "template", "spec", "securityContext")).containsEntry("runAsNonRoot", true);
         assertThat(map(raised.containers().getLast(), "securityContext", "capabilities"))
                 .doesNotContainKey("add");
+    }
+
+    @Test
+    void prometheusReadsTheManagersWithTheCertificateOfTheirRestInterface() {
+        KubernetesObject monitor = ValueSets.object(ValueSets.objects("everything"), "ServiceMonitor", "-manager");
+        Map<String, Object> endpoint = list(monitor.map("spec"), "endpoints").getFirst();
+        assertThat(endpoint).containsEntry("scheme", "https");
+        assertThat(map(endpoint, "tlsConfig")).containsEntry("serverName", "lite-manager");
+        KubernetesObject certificate = ValueSets.object(ValueSets.objects("everything"), "Certificate", "lite");
+        assertThat(String.valueOf(certificate.map("spec").get("dnsNames"))).contains("[lite-manager, ");
+        assertThat(map(endpoint, "tlsConfig", "ca", "secret"))
+                .containsEntry("name", certificate.map("spec").get("secretName"));
     }
 
     @Test

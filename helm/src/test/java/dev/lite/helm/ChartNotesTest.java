@@ -21,6 +21,7 @@ class ChartNotesTest {
                 .contains("keys cluster-secret, manager-token, node-token, zookeeper-password")
                 .contains("/dev/shm/lite/shop/orders; the second one keeps 1Gi")
                 .contains("Without tls.mode")
+                .contains("The event FailedPreStopHook")
                 .doesNotContain("kubectl delete pvc")
                 .doesNotContain("Insufficient");
     }

@@ -39,8 +39,9 @@ final class ChartReadme {
             capability has no effect for other users. With `rdma.lockMemory=host` it has neither; the container runtime's
             limit of locked memory must then be raised.
 
-            **Draining.** A node drains on SIGTERM, so the chart needs no hook for that. The grace period of its pod is
-            `node.drainSeconds` and 30 seconds.
+            **Draining.** Before a pod of a node ends, its preStop hook makes the node move its memory to the others, for
+            at most `node.drainSeconds`. The grace period of the pod is 45 seconds more. If memory stays, the pod has the
+            event `FailedPreStopHook`, and the node's log the reason.
 
             **Quality of service** and all other properties without a value of their own: `node.properties` and
             `manager.properties`.

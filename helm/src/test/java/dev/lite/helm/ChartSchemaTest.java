@@ -67,6 +67,16 @@ class ChartSchemaTest {
     }
 
     @Test
+    void aPropertyThatTheChartSetsFromAValueIsRefused() {
+        assertThatThrownBy(() ->
+                        Chart.render("lite", "plain", Map.of("node.properties.lite\\.node\\.drain-timeout", "5m")))
+                .hasMessageContaining(
+                        "node.properties has lite.node.drain-timeout, which the chart sets itself from another value");
+        assertThatThrownBy(() -> Chart.render("lite", "plain", Map.of("manager.properties.server\\.port", "7405")))
+                .hasMessageContaining("manager.properties has server.port");
+    }
+
+    @Test
     void aSocketsPathIsNotTooLong() {
         String directory = "/run/" + "x".repeat(100);
         assertThatThrownBy(() -> Chart.render("lite", "plain", Map.of("node.socket.hostPath", directory)))

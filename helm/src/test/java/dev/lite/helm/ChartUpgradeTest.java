@@ -8,7 +8,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +23,16 @@ import tools.jackson.databind.json.JsonMapper;
  */
 class ChartUpgradeTest {
     private static final Path IMMUTABLE = Chart.ROOT.resolve("helm/src/test/resources/immutable.txt");
+    /** What may change in a StatefulSet. */
+    private static final Set<String> MUTABLE = Set.of(
+            "replicas",
+            "ordinals",
+            "template",
+            "updateStrategy",
+            "revisionHistoryLimit",
+            "persistentVolumeClaimRetentionPolicy",
+            "minReadySeconds");
+
     private static final JsonMapper JSON = JsonMapper.builder().build();
 
     @Test
@@ -73,11 +85,15 @@ class ChartUpgradeTest {
     private static Map<String, String> immutable(List<KubernetesObject> objects) {
         Map<String, String> fields = new TreeMap<>();
         for (KubernetesObject object : objects) {
-            List<String> names = switch (object.kind()) {
-                case "DaemonSet", "Deployment" -> List.of("selector");
-                case "StatefulSet" -> List.of("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates");
-                case "Service" -> List.of("clusterIP");
-                default -> List.of();
+            Set<String> names = switch (object.kind()) {
+                case "DaemonSet", "Deployment" -> Set.of("selector");
+                case "StatefulSet" -> {
+                    Set<String> all = new TreeSet<>(object.map("spec").keySet());
+                    all.removeAll(MUTABLE);
+                    yield all;
+                }
+                case "Service" -> Set.of("clusterIP");
+                default -> Set.of();
             };
             for (String name : names) {
                 Object value = object.map("spec").get(name);

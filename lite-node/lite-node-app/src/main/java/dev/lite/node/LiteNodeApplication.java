@@ -17,6 +17,8 @@ import org.springframework.context.annotation.Import;
     NameCheck.class,
     NodeConfiguration.class,
     ManagementAccess.class,
+    Departure.class,
+    DrainEndpoint.class,
     NodeEndpoint.class,
     NodeHealthIndicator.class,
     NodeMetrics.class,

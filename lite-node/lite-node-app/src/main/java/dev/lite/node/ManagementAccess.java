@@ -72,6 +72,11 @@ class ManagementAccess extends OncePerRequestFilter {
         }
     }
 
+    /** Whether the request comes from this host and has the token; false if none is configured. */
+    boolean mayDrain(HttpServletRequest request) throws IOException {
+        return isLocal(request) && isAuthorized(request);
+    }
+
     private boolean isAuthorized(HttpServletRequest request) {
         String header = request.getHeader(HttpHeaders.AUTHORIZATION);
         return token != null

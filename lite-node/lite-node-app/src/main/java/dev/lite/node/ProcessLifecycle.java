@@ -9,7 +9,6 @@ import dev.lite.cluster.process.ReadyFile;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.SessionServer;
 import java.net.URI;
-import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -31,8 +30,7 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     private final ProcessProperties process;
     private final SessionServer sessions;
     private final Environment environment;
-    private final LiteNode node;
-    private final Duration drainTimeout;
+    private final Departure departure;
     private final ClusterDirectory directory;
     private final @Nullable URI managementUrl;
     private final ApplicationContext context;
@@ -43,13 +41,13 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
             SessionServer sessions,
             ClusterDirectory directory,
             LiteNode node,
+            Departure departure,
             NodeProperties properties,
             ApplicationContext context) {
         this.process = process;
         this.sessions = sessions;
         this.environment = context.getEnvironment();
-        this.node = node;
-        this.drainTimeout = properties.drainTimeout();
+        this.departure = departure;
         this.directory = directory;
         this.managementUrl = properties.managementUrl();
         this.context = context;
@@ -83,21 +81,14 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
 
     /**
      * Runs on every shutdown (SIGTERM, the end of the process it is tied to, or an operator): before anything stops, the
-     * memory moves to the remaining nodes, while applications keep working.
+     * memory moves to the remaining nodes, while applications keep working. Unless the container's hook has just done that.
      */
     @EventListener
     void leave(ContextClosedEvent closing) {
-        if (closing.getApplicationContext() != context || drainTimeout.isZero()) {
+        if (closing.getApplicationContext() != context || !departure.isEnabled()) {
             return; // an event of the management server's context
         }
-        long startNs = System.nanoTime();
-        String outcome =
-                node.drain(drainTimeout).map(reason -> "kept: " + reason).orElse("empty");
-        log.info(
-                "node leaves name={} drain-ms={} memory={}",
-                node.nodeName(),
-                (System.nanoTime() - startNs) / 1_000_000,
-                outcome);
+        Object unused = departure.drain();
     }
 
     /** Another process is the node of this name now. Two nodes with one name would both write to the same memory. */

@@ -12,7 +12,9 @@ import dev.lite.api.Placement;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
 import dev.lite.testing.Waits;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -27,6 +29,7 @@ import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -175,6 +178,55 @@ class LiteNodeProcessTest {
                     .contains("lite_node_sessions 0.0");
             checkWithPromtool(metrics);
         }
+    }
+
+    @Test
+    void theHookOfAContainerDrainsTheNodeOnceAndSaysWhyMemoryStays() throws IOException, InterruptedException {
+        String token = "0123456789abcdef";
+        String[] options = {"--lite.node.management.token=" + token, "--lite.node.drain-timeout=40s"};
+        try (NodeProcess a = node("a", options);
+                NodeProcess b = node("b", options)) {
+            String health = b.ready().getProperty("health");
+            NodeProcess.awaitHealth(a.ready().getProperty("health"), "\"b\":\"shm\"");
+            NodeProcess.awaitHealth(health, "\"a\":\"shm\"");
+            String url = drainUrl(health);
+            try (Lite lite = attach(a)) {
+                LmrHandle handle = lite.memory().malloc(LmrSpec.of(4 << 20).withPlacement(Placement.on("b")));
+                handle.write(0, "hello".getBytes(StandardCharsets.UTF_8));
+                // Without the token no process of this host may drain the node.
+                assertThat(drain(url, null)).startsWith("1 ").contains("is not set");
+                assertThat(drain(url, token + "x"))
+                        .startsWith("1 ")
+                        .contains("only this host may drain the node, with the token of lite.node.management.token");
+                assertThat(b.log()).doesNotContain("drain begins");
+                assertThat(drain(url, token)).isEqualTo("0 ");
+                assertGreeting(handle, "hello");
+                b.process().destroy();
+                assertThat(b.awaitExit(STOP)).isEqualTo(SIGTERM_STATUS);
+                assertThat(b.log()).containsOnlyOnce("drain begins").containsOnlyOnce("memory=empty");
+                assertGreeting(handle, "hello");
+                Waits.until(
+                        "b has left",
+                        () -> !text(a.ready().getProperty("health")).contains("\"b\":\""));
+                assertThat(drain(drainUrl(a.ready().getProperty("health")), token))
+                        .startsWith("1 ")
+                        .contains("409", "no other live node takes memory");
+            }
+        }
+    }
+
+    private static String drainUrl(String health) {
+        return health.substring(0, health.lastIndexOf('/')) + "/litedrain";
+    }
+
+    /** The status of the hook's command, and what it prints. */
+    private static String drain(String url, @Nullable String token) {
+        ByteArrayOutputStream errors = new ByteArrayOutputStream();
+        int status = DrainCommand.run(
+                new String[] {url, Long.toString(Waits.seconds(60).toSeconds())},
+                token,
+                new PrintStream(errors, true, StandardCharsets.UTF_8));
+        return status + " " + errors.toString(StandardCharsets.UTF_8);
     }
 
     private static String text(String url) {

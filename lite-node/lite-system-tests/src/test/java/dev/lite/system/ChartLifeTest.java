@@ -12,12 +12,15 @@ import dev.lite.embedded.EmbeddedNode;
 import dev.lite.embedded.EmbeddedNodeConfig;
 import dev.lite.local.LocalCluster;
 import dev.lite.local.LocalClusterBuilder;
+import dev.lite.local.LocalProcess;
 import dev.lite.local.ProcessFailedException;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -27,11 +30,12 @@ import org.junit.jupiter.api.io.TempDir;
  * The life of a release of the Helm chart, with processes in the place of pods and the chart's properties: installed in any order,
  * scaled, restarted node by node, and uninstalled. What happens to a node that is killed is in {@link CrashRecoveryTest} and {@link
  * FaultsTest}; applications that outlive their node are in {@link ApplicationOutlivesNodeTest}; containers with roots and users of
- * their own are in the module lite-images.
+ * their own are in the module lite-images; upgrades are in {@link UpgradeTest}.
  */
 class ChartLifeTest {
     private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
     private static final String SECRET = "the secret of the chart";
+    private static final String TOKEN = "the token of the chart";
     private static final int NODES = 5;
 
     @TempDir
@@ -44,6 +48,7 @@ class ChartLifeTest {
                 .arenaBytes(64 << 20)
                 .fabrics("tcp")
                 .nodeProperty("lite.node.tcp.secret", SECRET)
+                .nodeProperty("lite.node.management.token", TOKEN)
                 .nodeProperty("lite.node.drain-timeout", "60s")
                 .property("lite.cluster.session-timeout", "6s")
                 .property("lite.cluster.auth.password", "of the chart")
@@ -109,6 +114,7 @@ class ChartLifeTest {
                 Stream.of(names).forEach(name -> awaitConnected(lite, name));
                 try (CheckedLoad load = new CheckedLoad(lite, SEED, names)) {
                     for (int number = 1; number <= NODES; number++) {
+                        preStop(cluster.node(number));
                         assertThat(cluster.stop(number))
                                 .as("node-%d ends by SIGTERM", number)
                                 .isTrue();
@@ -127,6 +133,37 @@ class ChartLifeTest {
                 }
             }
         }
+    }
+
+    /** The hook of a pod, with the command of the image. */
+    private static void preStop(LocalProcess node) throws IOException {
+        String health = node.health().orElseThrow();
+        ProcessBuilder hook = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Xmx16m",
+                        "-XX:+UseSerialGC",
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        Clusters.nodeJar().toString(),
+                        "dev.lite.node.DrainCommand",
+                        health.substring(0, health.lastIndexOf('/')) + "/litedrain",
+                        Long.toString(Waits.seconds(70).toSeconds()))
+                .redirectErrorStream(true);
+        hook.environment().put("LITE_NODE_MANAGEMENT_TOKEN", TOKEN);
+        Process process = hook.start();
+        String said;
+        try {
+            assertThat(process.waitFor(Waits.seconds(90).toMillis(), TimeUnit.MILLISECONDS))
+                    .as("the hook ends")
+                    .isTrue();
+            said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).as("%s is empty: %s", node.name(), said).isZero();
     }
 
     @Test

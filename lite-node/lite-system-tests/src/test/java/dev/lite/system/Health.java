@@ -14,10 +14,16 @@ final class Health {
 
     /** The health; empty while the process does not answer. */
     static String of(LocalProcess process) {
-        String address = process.health().orElse("");
-        if (address.isEmpty() || !process.isAlive()) {
+        return at(process, "health");
+    }
+
+    /** What another endpoint of the process's Actuator answers; empty while it does not. */
+    static String at(LocalProcess process, String endpoint) {
+        String health = process.health().orElse("");
+        if (health.isEmpty() || !process.isAlive()) {
             return "";
         }
+        String address = health.substring(0, health.lastIndexOf('/') + 1) + endpoint;
         try (HttpClient client = HttpClient.newHttpClient()) {
             HttpRequest request = HttpRequest.newBuilder(URI.create(address))
                     .timeout(Waits.seconds(2))

@@ -31,6 +31,25 @@ public record Hello(
      */
     static final int OLDEST_VERSION = 8;
 
+    /** From this version on, a hello begins with the version, the oldest version and the node's number. */
+    private static final int LAYOUT_VERSION = 8;
+
+    /** A peer whose version is too far from this node's. */
+    static final class OtherVersionException extends IllegalArgumentException {
+        private static final long serialVersionUID = 1L;
+        private final int nodeId;
+
+        private OtherVersionException(String message, int nodeId) {
+            super(message);
+            this.nodeId = nodeId;
+        }
+
+        /** The peer's number; -1 if its hello is too old to have it at a known place. */
+        int nodeId() {
+            return nodeId;
+        }
+    }
+
     /** The reason why this node refuses a connection to another node; null if it accepts. */
     @Nullable
     String objectionTo(Hello other) {
@@ -71,11 +90,16 @@ public record Hello(
     /**
      * Reads a peer's hello. A newer version may add fields at the end, which are ignored.
      *
-     * @throws IllegalArgumentException if the bytes are no hello, or neither node works with the other's version
+     * @throws OtherVersionException if one of the nodes does not work with the other's version
+     * @throws IllegalArgumentException if the bytes are no hello
      */
     static Hello decode(byte[] bytes) {
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-            checkVersion(in.readInt(), in.readInt());
+            int version = in.readInt();
+            String objection = objectionToVersion(version, in.readInt());
+            if (objection != null) {
+                throw new OtherVersionException(objection, version < LAYOUT_VERSION ? -1 : in.readInt());
+            }
             int nodeId = in.readInt();
             long instance = in.readLong();
             UUID arenaId = new UUID(in.readLong(), in.readLong());
@@ -88,16 +112,14 @@ public record Hello(
     }
 
     /** The newer of two nodes decides. A version before 8 does not say its oldest one, but is too old anyway. */
-    private static void checkVersion(int version, int oldest) {
+    private static @Nullable String objectionToVersion(int version, int oldest) {
         if (version < OLDEST_VERSION) {
-            throw new IllegalArgumentException(
-                    "the peer speaks version %d of the node protocol, this node works with %d to %d: upgrade the peer"
-                            .formatted(version, OLDEST_VERSION, PROTOCOL_VERSION));
+            return "the peer speaks version %d of the node protocol, this node works with %d to %d: upgrade the peer"
+                    .formatted(version, OLDEST_VERSION, PROTOCOL_VERSION);
         }
-        if (oldest > PROTOCOL_VERSION) {
-            throw new IllegalArgumentException(
-                    "the peer works with versions %d to %d of the node protocol, this node speaks %d: upgrade this node"
-                            .formatted(oldest, version, PROTOCOL_VERSION));
-        }
+        return oldest > PROTOCOL_VERSION
+                ? "the peer works with versions %d to %d of the node protocol, this node speaks %d: upgrade this node"
+                        .formatted(oldest, version, PROTOCOL_VERSION)
+                : null;
     }
 }

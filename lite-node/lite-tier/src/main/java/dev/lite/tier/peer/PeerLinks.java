@@ -34,6 +34,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * This node's connections. Of two nodes the one with the larger id connects, over the first configured fabric that the
@@ -526,6 +527,9 @@ public final class PeerLinks implements AutoCloseable {
             Hello hello;
             try {
                 hello = Hello.decode(endpoint.hello());
+            } catch (Hello.OtherVersionException e) {
+                refuseVersion(endpoint, e);
+                return;
             } catch (IllegalArgumentException e) {
                 log.warn("refused a peer over {}: {}", fabric, e.getMessage());
                 endpoint.close();
@@ -608,6 +612,26 @@ public final class PeerLinks implements AutoCloseable {
             return membership.isRemoved(hello.nodeId(), incarnation)
                     ? membership.removal(hello.node())
                     : self.objectionTo(hello);
+        }
+
+        /** The health must say which of both to upgrade. The peer tries again and again, so the log says it once. */
+        private void refuseVersion(FabricEndpoint endpoint, Hello.OtherVersionException e) {
+            String reason = String.valueOf(e.getMessage());
+            boolean isNew;
+            lock.lock();
+            try {
+                int id = connecting.entrySet().stream()
+                        .filter(entry -> entry.getValue() == endpoint)
+                        .map(Map.Entry::getKey)
+                        .findFirst()
+                        .orElse(e.nodeId());
+                connecting.remove(id, endpoint);
+                isNew = id < 0 || id >= self.peersMax() || peers.noteTrouble(id, reason);
+            } finally {
+                lock.unlock();
+            }
+            log.atLevel(isNew ? Level.WARN : Level.DEBUG).log("refused a peer over {}: {}", fabric, reason);
+            endpoint.close();
         }
 
         @Override

@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import com.google.errorprone.annotations.CanIgnoreReturnValue;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
@@ -98,11 +99,12 @@ final class PeerTable {
         }
     }
 
-    /** Records why a node is not connected. */
-    void noteTrouble(int node, String reason) {
+    /** Records why a node is not connected; false if that was the last known reason already. */
+    @CanIgnoreReturnValue
+    boolean noteTrouble(int node, String reason) {
         lock.lock();
         try {
-            troubles.put(node, reason);
+            return !reason.equals(troubles.put(node, reason));
         } finally {
             lock.unlock();
         }

@@ -34,6 +34,15 @@ class HelloTest {
         assertThatThrownBy(() -> Hello.decode(hello(Hello.OLDEST_VERSION - 1, 0, 0)))
                 .hasMessage(
                         "the peer speaks version 7 of the node protocol, this node works with 8 to 8: upgrade the peer");
+        // The number, for the health; it is at the same place in every version from 8 on.
+        assertThatThrownBy(() -> Hello.decode(hello(Hello.OLDEST_VERSION - 1, 0, 0)))
+                .isInstanceOfSatisfying(
+                        Hello.OtherVersionException.class,
+                        e -> assertThat(e.nodeId()).isEqualTo(-1));
+        assertThatThrownBy(() -> Hello.decode(hello(Hello.PROTOCOL_VERSION + 2, Hello.PROTOCOL_VERSION + 1, 0)))
+                .isInstanceOfSatisfying(
+                        Hello.OtherVersionException.class,
+                        e -> assertThat(e.nodeId()).isEqualTo(3));
         assertThatThrownBy(() -> Hello.decode(hello(Hello.PROTOCOL_VERSION + 2, Hello.PROTOCOL_VERSION + 1, 0)))
                 .hasMessage(
                         "the peer works with versions 9 to 10 of the node protocol, this node speaks 8: upgrade this node");
