@@ -52,7 +52,7 @@ final class QosCommand extends ReadCommands.Read {
     @Option(
             names = "--low-rate",
             paramLabel = "BYTES",
-            description = "The bytes per second that low priority keeps at each node")
+            description = "The bytes per second that low priority keeps at least at each node")
     private @Nullable Long lowRate;
 
     @Option(

@@ -206,7 +206,8 @@ record NodeProperties(
      * @param heavyLoad Average number of operations of high priority under way from which sw-pri limits low priority.
      * @param roundTripFactor How many times its shortest round trip an operation of high priority may take before sw-pri limits
      *     low priority.
-     * @param lowRate Data per second that low priority keeps at a node, at least 64KB.
+     * @param lowRate Data per second that low priority keeps at least, 64KB or more. It always keeps 3 percent of what
+     *     the node transfers.
      * @param quotas Limits by principal, in every mode.
      */
     record Qos(
@@ -216,7 +217,7 @@ record NodeProperties(
             @DefaultValue("0.1") double lightLoad,
             @DefaultValue("1") double heavyLoad,
             @DefaultValue("2") double roundTripFactor,
-            @DefaultValue("1MB") DataSize lowRate,
+            @DefaultValue("64KB") DataSize lowRate,
             @DefaultValue Map<String, Quota> quotas) {
         private static final Map<String, String> PROPERTIES = Map.of(
                 "highShare", "high-share",

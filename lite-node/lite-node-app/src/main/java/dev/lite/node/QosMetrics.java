@@ -28,14 +28,10 @@ class QosMetrics implements MeterBinder {
     public void bindTo(MeterRegistry registry) {
         Map.<String, Function<QosStatus, ClassStatus>>of("high", QosStatus::high, "low", QosStatus::low)
                 .forEach((priority, its) -> bind(registry, priority, its));
-        gauge(registry, "lite.node.qos.load", "Operations of high priority under way on average", QosStatus::highLoad);
-        Gauge.builder(
-                        "lite.node.qos.low.limit",
-                        this,
-                        metrics -> metrics.status().lowBytesPerSecondNow())
-                .description("Limit of low priority in bytes per second; 0 while it is not limited")
-                .baseUnit("bytes")
-                .register(registry);
+        load(registry, "fabric", QosStatus::highLoad);
+        load(registry, "mapped", QosStatus::highMappedLoad);
+        limit(registry, "fabric", QosStatus::lowBytesPerSecondNow);
+        limit(registry, "mapped", QosStatus::lowMappedBytesPerSecondNow);
     }
 
     private QosStatus status() {
@@ -72,9 +68,18 @@ class QosMetrics implements MeterBinder {
                 .register(registry);
     }
 
-    private void gauge(MeterRegistry registry, String name, String description, ToDoubleFunction<QosStatus> value) {
-        Gauge.builder(name, this, metrics -> value.applyAsDouble(metrics.status()))
-                .description(description)
+    private void load(MeterRegistry registry, String of, ToDoubleFunction<QosStatus> value) {
+        Gauge.builder("lite.node.qos.load", this, metrics -> value.applyAsDouble(metrics.status()))
+                .description("Operations of high priority under way on average")
+                .tag("of", of)
+                .register(registry);
+    }
+
+    private void limit(MeterRegistry registry, String of, ToLongFunction<QosStatus> value) {
+        Gauge.builder("lite.node.qos.low.limit", this, metrics -> value.applyAsLong(metrics.status()))
+                .description("Limit of low priority in bytes per second; 0 while it is not limited")
+                .baseUnit("bytes")
+                .tag("of", of)
                 .register(registry);
     }
 

@@ -84,6 +84,31 @@ class InFlightTest {
     }
 
     @Test
+    void onlyOperationsOnCountedObjectsAreCounted() {
+        int counted = InFlight.newCountedNumber();
+        int before = InFlight.countedUnderWay();
+        long slot = InFlight.enter(counted);
+        assertThat(InFlight.countedUnderWay()).isEqualTo(before + 1);
+        InFlight.exit(slot);
+        assertThat(InFlight.countedUnderWay()).isEqualTo(before);
+        for (int number : List.of(InFlight.newNumber(), InFlight.uncounted(counted))) {
+            long other = InFlight.enter(number);
+            assertThat(InFlight.countedUnderWay()).isEqualTo(before);
+            InFlight.exit(other);
+        }
+    }
+
+    @Test
+    void anObjectIsTheSameWhetherAnOperationCountsOrNot() {
+        int counted = InFlight.newCountedNumber();
+        assertThat(InFlight.isOf(counted, counted)).isTrue();
+        assertThat(InFlight.isOf(counted, InFlight.uncounted(counted))).isTrue();
+        assertThat(InFlight.isOf(InFlight.uncounted(counted), counted)).isTrue();
+        assertThat(InFlight.isOf(counted, InFlight.newNumber())).isFalse();
+        assertThat(InFlight.isOf(counted, InFlight.newCountedNumber())).isFalse();
+    }
+
+    @Test
     void numbersAreNeverAssignedTwice() {
         Set<Long> given = ConcurrentHashMap.newKeySet();
         List<Thread> threads = new ArrayList<>();

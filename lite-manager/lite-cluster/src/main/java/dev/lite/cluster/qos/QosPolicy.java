@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  *     not limited
  * @param heavyLoad from so many operations of high priority under way on average, low priority is limited
  * @param roundTripFactor low priority is limited when the round trip of high priority takes so many times its shortest
- * @param lowBytesPerSecond what low priority keeps at a node, however much it is limited
+ * @param lowBytesPerSecond what low priority keeps at least, however much it is limited
  * @param quotas limits by principal, in every mode
  */
 public record QosPolicy(
@@ -43,7 +43,7 @@ public record QosPolicy(
     private static final double FACTOR_MAX = 1000;
 
     /** No policy: nothing is limited, and nothing is counted. */
-    public static final QosPolicy OFF = new QosPolicy(Mode.OFF, 75, 25, 0.1, 1, 2, 1 << 20, Map.of());
+    public static final QosPolicy OFF = new QosPolicy(Mode.OFF, 75, 25, 0.1, 1, 2, BYTES_PER_SECOND_MIN, Map.of());
 
     /** The mechanism. */
     public enum Mode {

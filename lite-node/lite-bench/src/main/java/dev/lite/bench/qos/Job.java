@@ -57,12 +57,19 @@ record Job(
     }
 
     private static List<Job> low(int requests) {
+        return low(requests, 1);
+    }
+
+    /** Of so many applications; the first one is {@code batch}, the others have a number. */
+    private static List<Job> low(int requests, int applications) {
         List<Job> jobs = new ArrayList<>();
         for (int thread = 0; thread < LOW_OF_A_KIND; thread++) {
-            jobs.add(new Job("batch", Priority.LOW, true, KB4, 0, requests, 0));
-            jobs.add(new Job("batch", Priority.LOW, true, KB8, 0, requests, 0));
-            jobs.add(new Job("batch", Priority.LOW, false, KB4, 0, requests, 0));
-            jobs.add(new Job("batch", Priority.LOW, false, KB4, 0, requests, 0));
+            int number = thread % applications;
+            String application = number == 0 ? "batch" : "batch-" + number;
+            jobs.add(new Job(application, Priority.LOW, true, KB4, 0, requests, 0));
+            jobs.add(new Job(application, Priority.LOW, true, KB8, 0, requests, 0));
+            jobs.add(new Job(application, Priority.LOW, false, KB4, 0, requests, 0));
+            jobs.add(new Job(application, Priority.LOW, false, KB4, 0, requests, 0));
         }
         return jobs;
     }
@@ -74,6 +81,12 @@ record Job(
                     "shop", Priority.HIGH, thread % 2 == 0, KB4, beginMs, requests, thread < PAUSING ? then : 0));
         }
         return jobs;
+    }
+
+    /** Both, but the threads of low priority are those of five applications. */
+    static List<Job> many() {
+        return Stream.concat(low(ENDLESS, LOW_OF_A_KIND).stream(), high().stream())
+                .toList();
     }
 
     /** Ten applications of one priority with 1 to 4 threads and requests of 1 to 64 KiB, all writing. */
@@ -95,6 +108,7 @@ record Job(
             case "high" -> high();
             case "low" -> low();
             case "both" -> both();
+            case "many" -> many();
             case "equals-high" -> equals(Priority.HIGH);
             case "equals-low" -> equals(Priority.LOW);
             default -> throw new IllegalArgumentException("no workload \"%s\"".formatted(name));

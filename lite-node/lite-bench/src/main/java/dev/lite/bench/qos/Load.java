@@ -13,10 +13,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
 /** Runs jobs, each in a thread, against memory of another node. Used once, by one thread. */
@@ -37,9 +37,7 @@ final class Load {
     private final List<Thread> threads = new ArrayList<>();
     private final List<LmrHandle> handles = new ArrayList<>();
     private final Map<String, Lite> sessions = new HashMap<>();
-    private final Map<String, AtomicLongArray> series = new HashMap<>();
-    private final Map<String, List<Latencies>> latencies = new HashMap<>();
-    private final Map<String, AtomicLongArray> bytes = new HashMap<>();
+    private final Map<String, List<Counts>> counts = new HashMap<>();
     private volatile @Nullable Throwable failure;
 
     /**
@@ -66,6 +64,13 @@ final class Load {
      */
     record Outcome(String application, long bytes, long operations, double p50Ns, double p99Ns, List<Long> series) {}
 
+    /** What one thread counts. The threads share none, since a cache line that they share would slow them down. */
+    private static final class Counts {
+        final Latencies latencies = new Latencies();
+        final long[] steps = new long[STEPS_MAX];
+        long bytes;
+    }
+
     /** Runs the jobs and waits for all. */
     List<Outcome> run(List<Job> jobs) {
         try (Arena arena = Arena.ofShared()) {
@@ -90,47 +95,32 @@ final class Load {
         Lite session = sessions.computeIfAbsent(application, name -> open(name, job.priority()));
         LmrHandle handle = session.memory().malloc(LmrSpec.of(LMR_BYTES).withPlacement(Placement.on(remote)));
         handles.add(handle);
-        Latencies mine = new Latencies();
-        latencies.computeIfAbsent(application, any -> new ArrayList<>()).add(mine);
-        AtomicLongArray steps = series.computeIfAbsent(application, any -> new AtomicLongArray(STEPS_MAX));
-        AtomicLongArray sum = bytes.computeIfAbsent(application, any -> new AtomicLongArray(1));
+        Counts mine = new Counts();
+        counts.computeIfAbsent(application, any -> new ArrayList<>()).add(mine);
         threads.add(Thread.ofPlatform()
                 .daemon()
                 .name("%s-%d".formatted(application, threads.size()))
-                .unstarted(() -> work(job, handle, local, mine, steps, sum)));
+                .unstarted(() -> work(job, handle, local, mine)));
     }
 
     private Lite open(String application, Priority priority) {
         return node.attach(application, priority);
     }
 
-    private void work(
-            Job job,
-            LmrHandle handle,
-            MemorySegment local,
-            Latencies mine,
-            AtomicLongArray steps,
-            AtomicLongArray sum) {
+    private void work(Job job, LmrHandle handle, MemorySegment local, Counts mine) {
         try {
             sleepUntil(beginNs + job.beginMs() * NS_PER_MS);
-            repeat(job, job.requests(), handle, local, mine, steps, sum);
+            repeat(job, job.requests(), handle, local, mine);
             if (job.thenRequests() > 0) {
                 sleepUntil(System.nanoTime() + Job.PAUSE_MS * NS_PER_MS);
-                repeat(job, job.thenRequests(), handle, local, mine, steps, sum);
+                repeat(job, job.thenRequests(), handle, local, mine);
             }
         } catch (RuntimeException | Error e) {
             failure = e;
         }
     }
 
-    private void repeat(
-            Job job,
-            int requests,
-            LmrHandle handle,
-            MemorySegment local,
-            Latencies mine,
-            AtomicLongArray steps,
-            AtomicLongArray sum) {
+    private void repeat(Job job, int requests, LmrHandle handle, MemorySegment local, Counts mine) {
         long before = System.nanoTime();
         long offset = 0;
         for (int request = 0; request < requests && before < endNs && failure == null; request++) {
@@ -143,11 +133,11 @@ final class Load {
             long now = System.nanoTime();
             int step = (int) ((now - beginNs) / (STEP_MS * NS_PER_MS));
             if (step >= 0 && step < STEPS_MAX) {
-                long unused = steps.getAndAdd(step, job.bytes());
+                mine.steps[step] += job.bytes();
             }
             if (before >= rampNs && now < endNs) {
-                mine.add(now - before);
-                long unused = sum.getAndAdd(0, job.bytes());
+                mine.latencies.add(now - before);
+                mine.bytes += job.bytes();
             }
             before = now;
         }
@@ -176,22 +166,25 @@ final class Load {
 
     private Outcome outcome(String application) {
         Latencies all = new Latencies();
-        latencies.getOrDefault(application, List.of()).forEach(all::add);
-        AtomicLongArray steps = series.getOrDefault(application, new AtomicLongArray(0));
-        int last = steps.length();
-        while (last > 0 && steps.get(last - 1) == 0) {
-            last--;
+        long[] steps = new long[STEPS_MAX];
+        long bytes = 0;
+        for (Counts mine : counts.getOrDefault(application, List.of())) {
+            all.add(mine.latencies);
+            bytes += mine.bytes;
+            for (int step = 0; step < STEPS_MAX; step++) {
+                steps[step] += mine.steps[step];
+            }
         }
-        List<Long> list = new ArrayList<>();
-        for (int step = 0; step < last; step++) {
-            list.add(steps.get(step));
+        int last = steps.length;
+        while (last > 0 && steps[last - 1] == 0) {
+            last--;
         }
         return new Outcome(
                 application,
-                bytes.getOrDefault(application, new AtomicLongArray(1)).get(0),
+                bytes,
                 all.count(),
                 all.quantile(0.5),
                 all.quantile(0.99),
-                list);
+                Arrays.stream(steps, 0, last).boxed().toList());
     }
 }

@@ -18,9 +18,9 @@ import java.util.regex.Pattern;
  * HW_SEP it is divided, as the queue pairs of a card have parts of it: the shares of the policy.
  */
 public final class QosBench {
-    private static final List<String> WORKLOADS = List.of("high", "both", "low");
+    private static final List<String> WORKLOADS = List.of("high", "both", "many", "low");
     private static final Pattern PLACES = Pattern.compile(System.getProperty("lite.bench.rows", "."));
-    private static final int LINK_MEGABITS = 40;
+    private static final List<Integer> LINKS_MEGABITS = List.of(40, 100);
     private static final int ROUNDS = 5;
     private static final int RUN_MS = 2000;
     private static final int RAMP_MS = 500;
@@ -51,8 +51,10 @@ public final class QosBench {
     public static void run(Path directory) {
         QosReport report = new QosReport(directory);
         try (Place place = new Place(Path.of("/dev/shm"))) {
-            if (PLACES.matcher(QosParty.TCP).find()) {
-                onLink(report, place.path());
+            for (int megabits : LINKS_MEGABITS) {
+                if (PLACES.matcher(name(megabits)).find()) {
+                    onLink(report, place.path(), megabits);
+                }
             }
             if (PLACES.matcher(QosParty.SHM).find()) {
                 onSharedMemory(report, place.path());
@@ -61,8 +63,12 @@ public final class QosBench {
         report.finish();
     }
 
-    private static void onLink(QosReport report, Path place) {
-        ShapedLink.Made made = ShapedLink.make(LINK_MEGABITS);
+    private static String name(int megabits) {
+        return "%s-%d".formatted(QosParty.TCP, megabits);
+    }
+
+    private static void onLink(QosReport report, Path place, int megabits) {
+        ShapedLink.Made made = ShapedLink.make(megabits);
         if (made.link().isEmpty()) {
             report.note("skipped the shaped TCP link: " + made.reason());
             return;
@@ -76,8 +82,8 @@ public final class QosBench {
                     Mode.OFF, link::share,
                     Mode.HW_SEP, () -> link.divide(QosParty.PORT, HIGH_PERCENT),
                     Mode.SW_PRI, link::share));
-            report.note("TCP over a link of %d Mbit/s each way, in MB/s".formatted(LINK_MEGABITS));
-            QosBench bench = new QosBench(report, QosParty.TCP, party, changes);
+            report.note("TCP over a link of %d Mbit/s each way, in MB/s".formatted(megabits));
+            QosBench bench = new QosBench(report, name(megabits), party, changes);
             bench.table();
             bench.fairness();
             bench.figure(TCP_FACTOR);
@@ -92,7 +98,8 @@ public final class QosBench {
                 QosParty.class,
                 List.of(
                         QosParty.TCP,
-                        place.resolve("tcp-" + number).toString(),
+                        place.resolve("%d-%d".formatted(link.megabits(), number))
+                                .toString(),
                         Integer.toString(number),
                         link.side(0).address(),
                         link.side(1).address()));
@@ -148,17 +155,20 @@ public final class QosBench {
         }
         change(Mode.OFF);
         report.table(place, RUN_MS, runs);
+        report.lowShares(place, runs);
     }
 
     private void fairness() {
         for (Mode mode : List.of(Mode.OFF, Mode.SW_PRI)) {
             change(mode);
             for (String workload : List.of("equals-high", "equals-low")) {
-                report.fairness(
-                        place,
-                        mode,
-                        workload,
-                        ask("run %s %d %d".formatted(workload, FAIR_RAMP_MS, FAIR_RAMP_MS + RUN_MS)));
+                for (int round = 0; round < (mode == Mode.OFF ? 1 : ROUNDS); round++) {
+                    report.fairness(
+                            place,
+                            mode,
+                            workload,
+                            ask("run %s %d %d".formatted(workload, FAIR_RAMP_MS, FAIR_RAMP_MS + RUN_MS)));
+                }
             }
         }
         change(Mode.OFF);

@@ -32,9 +32,6 @@ final class QosParty {
 
     private static final long ARENA_BYTES = 256L << 20;
     private static final Duration DEADLINE = Duration.ofSeconds(20);
-    /** What low priority keeps: 2.5 % of the link. */
-    private static final long LOW_BYTES_PER_SECOND = 256 << 10;
-
     private static final String SECRET = "only for this benchmark";
 
     private QosParty() {}
@@ -103,7 +100,7 @@ final class QosParty {
         switch (words[0]) {
             case "policy" -> {
                 QosPolicy.Mode mode = QosPolicy.Mode.valueOf(words[1]);
-                nodes.forEach(one -> one.qos().set(policy(mode)));
+                nodes.forEach(one -> one.qos().set(QosPolicy.OFF.withMode(mode)));
                 return "";
             }
             case "run" -> {
@@ -116,19 +113,6 @@ final class QosParty {
             }
             default -> throw new IllegalArgumentException("no command \"%s\"".formatted(words[0]));
         }
-    }
-
-    private static QosPolicy policy(QosPolicy.Mode mode) {
-        QosPolicy off = QosPolicy.OFF;
-        return new QosPolicy(
-                mode,
-                off.highShare(),
-                off.lowShare(),
-                off.lightLoad(),
-                off.heavyLoad(),
-                off.roundTripFactor(),
-                LOW_BYTES_PER_SECOND,
-                Map.of());
     }
 
     static String toLine(List<Load.Outcome> outcomes) {

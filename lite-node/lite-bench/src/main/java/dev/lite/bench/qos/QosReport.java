@@ -7,6 +7,7 @@ import dev.lite.cluster.qos.QosPolicy.Mode;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -54,12 +55,27 @@ final class QosReport {
             row(place, mode, "HIGH with LOW", "MB/s", high, high / alone);
             row(place, mode, "LOW with HIGH", "MB/s", low, low / lowAlone);
             row(place, mode, "total", "MB/s", high + low, (high + low) / total);
+            double many = rate(runs, mode, "many", HIGH, runMs);
+            row(place, mode, "HIGH with 5 LOW", "MB/s", many, many / alone);
             double only = rate(runs, mode, "low", LOW, runMs);
             row(place, mode, "LOW alone", "MB/s", only, only / lowAlone);
             double itsAloneNs = p99(runs, mode, "high");
             row(place, mode, "HIGH alone p99", "ms", itsAloneNs / NS_PER_MS, itsAloneNs / aloneNs);
             double ns = p99(runs, mode, "both");
             row(place, mode, "HIGH p99", "ms", ns / NS_PER_MS, ns / aloneNs);
+        }
+    }
+
+    /** What each application of low priority got beside one of high priority, as a share of their mean, in all runs. */
+    void lowShares(String place, List<Run> runs) {
+        for (Mode mode : runs.stream().map(Run::mode).distinct().toList()) {
+            Map<String, Long> bytes = new TreeMap<>();
+            runs.stream()
+                    .filter(run -> run.mode() == mode && run.workload().equals("many"))
+                    .flatMap(run -> run.outcomes().values().stream())
+                    .filter(one -> !one.application().equals(HIGH))
+                    .forEach(one -> bytes.merge(one.application(), one.bytes(), Long::sum));
+            shares(place, mode, "5 LOW beside HIGH", bytes.values());
         }
     }
 
@@ -89,23 +105,26 @@ final class QosReport {
 
     /** What each of ten equal applications got, as a share of the mean. */
     void fairness(String place, Mode mode, String workload, Map<String, Load.Outcome> outcomes) {
-        double mean = outcomes.values().stream()
-                .mapToLong(Load.Outcome::bytes)
-                .average()
-                .orElse(1);
-        double[] shares = outcomes.values().stream()
-                .mapToDouble(one -> one.bytes() / mean)
-                .sorted()
-                .toArray();
-        System.out.printf(
-                "  %-8s %s: ten applications get %s to %s of the mean: %s%n",
+        shares(
+                place,
                 mode,
                 workload,
+                outcomes.values().stream().map(Load.Outcome::bytes).toList());
+    }
+
+    private void shares(String place, Mode mode, String what, Collection<Long> bytes) {
+        double mean = bytes.stream().mapToLong(one -> one).average().orElse(1);
+        double[] shares = bytes.stream().mapToDouble(one -> one / mean).sorted().toArray();
+        System.out.printf(
+                "  %-8s %s: %d applications get %s to %s of the mean: %s%n",
+                mode,
+                what,
+                shares.length,
                 number(shares[0]),
                 number(shares[shares.length - 1]),
                 Arrays.stream(shares).mapToObj(Results::number).toList());
-        csv.add(place, mode.toString(), workload + " least", "of the mean", number(shares[0]), "");
-        csv.add(place, mode.toString(), workload + " most", "of the mean", number(shares[shares.length - 1]), "");
+        csv.add(place, mode.toString(), what + " least", "of the mean", number(shares[0]), "");
+        csv.add(place, mode.toString(), what + " most", "of the mean", number(shares[shares.length - 1]), "");
     }
 
     /** The throughput over time. */

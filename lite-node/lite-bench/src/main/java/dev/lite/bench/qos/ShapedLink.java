@@ -102,9 +102,9 @@ final class ShapedLink implements AutoCloseable {
         return sides.get(number);
     }
 
-    /** Megabytes per second in one direction. */
-    double megabytesPerSecond() {
-        return megabits / 8.0;
+    /** Megabits per second in one direction. */
+    long megabits() {
+        return megabits;
     }
 
     /** All connections share the whole link. */

@@ -130,30 +130,22 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
 
     @Override
     public long getLong(long offset) {
-        admitWord(Permission.READ, offset, Long.BYTES);
-        return mapping.getLong(offset);
+        return WordOperations.getLong(mapping, true, offset);
     }
 
     @Override
     public void putLong(long offset, long value) {
-        admitWord(Permission.WRITE, offset, Long.BYTES);
-        mapping.putLong(offset, value);
+        WordOperations.putLong(mapping, true, offset, value);
     }
 
     @Override
     public int getInt(long offset) {
-        admitWord(Permission.READ, offset, Integer.BYTES);
-        return mapping.getInt(offset);
+        return WordOperations.getInt(mapping, true, offset);
     }
 
     @Override
     public void putInt(long offset, int value) {
-        admitWord(Permission.WRITE, offset, Integer.BYTES);
-        mapping.putInt(offset, value);
-    }
-
-    private void admitWord(Permission needed, long offset, int bytes) {
-        mapping.admit(true, needed.bit(), offset, bytes, 0);
+        WordOperations.putInt(mapping, true, offset, value);
     }
 
     @Override

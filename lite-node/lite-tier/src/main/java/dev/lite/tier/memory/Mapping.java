@@ -93,7 +93,7 @@ public final class Mapping implements TierHandle {
         mapping.rest = rest;
         mapping.size = lmr.size();
         mapping.base = owner.isGated() ? 0 : rest.onlyAddress();
-        mapping.tag = InFlight.newNumber() << RIGHTS_BITS | granted;
+        mapping.tag = (owner.isCounted() ? InFlight.newCountedNumber() : InFlight.newNumber()) << RIGHTS_BITS | granted;
         VarHandle.storeStoreFence();
         return mapping;
     }
@@ -166,7 +166,7 @@ public final class Mapping implements TierHandle {
     }
 
     private void readNow(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
-        long slot = InFlight.enter(number());
+        long slot = InFlight.enter(number(low));
         try {
             check(READ, offset, length);
             long start = base;
@@ -216,7 +216,7 @@ public final class Mapping implements TierHandle {
     }
 
     private void writeNow(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
-        long slot = InFlight.enter(number());
+        long slot = InFlight.enter(number(low));
         try {
             check(WRITE, offset, length);
             long start = base;
@@ -239,17 +239,21 @@ public final class Mapping implements TierHandle {
      */
     private @Nullable Admission admission(boolean low, int needed, long offset, long length, long timeoutNs) {
         Admission admission = rest().owner().admission(low);
-        if (admission != null && admission.isLimited()) {
+        if (admission == null) {
+            return null;
+        }
+        boolean mapped = isMapped();
+        if (admission.isLimited(mapped)) {
             checkNow(needed, offset, length);
-            admission.take(length, rest().deadline(timeoutNs));
+            admission.take(mapped, length, rest().deadline(timeoutNs));
         }
         return admission;
     }
 
     /** {@link #admission} of an operation on a word of mapped memory; otherwise it is a read or a write, which asks itself. */
-    void admitWord(int needed, long offset, long length) {
-        if (base == 0 && isMapped()) {
-            Admission unused = admission(false, needed, offset, length, 0);
+    void admitWord(boolean low, int needed, long offset, long length) {
+        if ((base == 0 || low) && isMapped()) {
+            Admission unused = admission(low, needed, offset, length, 0);
         }
     }
 
@@ -287,7 +291,7 @@ public final class Mapping implements TierHandle {
             return false;
         }
         Admission admission = rest().owner().admission(low);
-        return admission != null && admission.isLimited();
+        return admission != null && admission.isLimited(isMapped());
     }
 
     @Override
@@ -326,7 +330,7 @@ public final class Mapping implements TierHandle {
 
     private long fetchAddNow(boolean low, long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
         long place;
-        long slot = InFlight.enter(number());
+        long slot = InFlight.enter(number(low));
         try {
             checkWord(offset);
             long start = base;
@@ -374,7 +378,7 @@ public final class Mapping implements TierHandle {
     private long testSetNow(
             boolean low, long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         long place;
-        long slot = InFlight.enter(number());
+        long slot = InFlight.enter(number(low));
         try {
             checkWord(offset);
             long start = base;
@@ -391,22 +395,22 @@ public final class Mapping implements TierHandle {
 
     @Override
     public long getLong(long offset) {
-        return WordOperations.getLong(this, offset);
+        return WordOperations.getLong(this, false, offset);
     }
 
     @Override
     public void putLong(long offset, long value) {
-        WordOperations.putLong(this, offset, value);
+        WordOperations.putLong(this, false, offset, value);
     }
 
     @Override
     public int getInt(long offset) {
-        return WordOperations.getInt(this, offset);
+        return WordOperations.getInt(this, false, offset);
     }
 
     @Override
     public void putInt(long offset, int value) {
-        WordOperations.putInt(this, offset, value);
+        WordOperations.putInt(this, false, offset, value);
     }
 
     /**
@@ -655,6 +659,11 @@ public final class Mapping implements TierHandle {
         return tag >>> RIGHTS_BITS;
     }
 
+    /** The number for an operation of the session's priority, or of low priority, which is never counted. */
+    int number(boolean low) {
+        return low ? InFlight.uncounted(number()) : number();
+    }
+
     @Override
     public long id() {
         return rest().lmr().id();
@@ -791,7 +800,7 @@ public final class Mapping implements TierHandle {
     public void awaitOperations() {
         long mine = number();
         // If a thread starts its next operation at once, this may wait for that one too. In the end it sees a gap.
-        InFlight.awaitEnd(number -> number == mine);
+        InFlight.awaitEnd(number -> InFlight.isOf(mine, number));
     }
 
     /** Whether the whole LMR is one extent in memory mapped here, so that no operation waits for a fabric. */
@@ -905,11 +914,11 @@ public final class Mapping implements TierHandle {
     private static boolean awaitEnd(Collection<Mapping> mappings, boolean elsewhere, Deadline deadline) {
         if (mappings.size() == 1) {
             long only = mappings.iterator().next().number();
-            InFlight.awaitEnd(number -> number == only);
+            InFlight.awaitEnd(number -> InFlight.isOf(only, number));
         } else {
-            Set<Long> numbers = new HashSet<>();
-            mappings.forEach(mapping -> numbers.add((long) mapping.number()));
-            InFlight.awaitEnd(numbers::contains);
+            Set<Integer> numbers = new HashSet<>();
+            mappings.forEach(mapping -> numbers.add(mapping.number(true)));
+            InFlight.awaitEnd(number -> numbers.contains(InFlight.uncounted((int) number)));
         }
         boolean ended = true;
         for (Mapping mapping : mappings) {

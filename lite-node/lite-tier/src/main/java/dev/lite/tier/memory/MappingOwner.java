@@ -30,6 +30,11 @@ public interface MappingOwner {
         return false;
     }
 
+    /** Whether operations on mapped memory count as under way, in {@link dev.lite.os.InFlight#countedUnderWay}. Constant. */
+    default boolean isCounted() {
+        return false;
+    }
+
     /** The default deadline of an operation. */
     Duration deadline();
 

@@ -18,11 +18,11 @@ final class WordOperations {
 
     private WordOperations() {}
 
-    static long getLong(Mapping mapping, long offset) {
+    static long getLong(Mapping mapping, boolean low, long offset) {
         requireAligned("getLong", mapping, offset, Long.BYTES);
-        mapping.admitWord(READ, offset, Long.BYTES);
+        mapping.admitWord(low, READ, offset, Long.BYTES);
         try {
-            long slot = InFlight.enter(mapping.number());
+            long slot = InFlight.enter(mapping.number(low));
             try {
                 long address = mapping.wordAddress(READ, offset, Long.BYTES);
                 if (address != 0) {
@@ -36,16 +36,16 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         long[] word = new long[1];
-        mapping.read(offset, MemorySegment.ofArray(word));
+        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Long.BYTES, 0);
         VarHandle.acquireFence();
         return word[0];
     }
 
-    static void putLong(Mapping mapping, long offset, long value) {
+    static void putLong(Mapping mapping, boolean low, long offset, long value) {
         requireAligned("putLong", mapping, offset, Long.BYTES);
-        mapping.admitWord(WRITE, offset, Long.BYTES);
+        mapping.admitWord(low, WRITE, offset, Long.BYTES);
         try {
-            long slot = InFlight.enter(mapping.number());
+            long slot = InFlight.enter(mapping.number(low));
             try {
                 long address = mapping.wordAddress(WRITE, offset, Long.BYTES);
                 if (address != 0) {
@@ -59,14 +59,14 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         VarHandle.releaseFence();
-        mapping.write(offset, MemorySegment.ofArray(new long[] {value}));
+        mapping.write(low, offset, MemorySegment.ofArray(new long[] {value}), 0, Long.BYTES, 0);
     }
 
-    static int getInt(Mapping mapping, long offset) {
+    static int getInt(Mapping mapping, boolean low, long offset) {
         requireAligned("getInt", mapping, offset, Integer.BYTES);
-        mapping.admitWord(READ, offset, Integer.BYTES);
+        mapping.admitWord(low, READ, offset, Integer.BYTES);
         try {
-            long slot = InFlight.enter(mapping.number());
+            long slot = InFlight.enter(mapping.number(low));
             try {
                 long address = mapping.wordAddress(READ, offset, Integer.BYTES);
                 if (address != 0) {
@@ -80,16 +80,16 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         int[] word = new int[1];
-        mapping.read(offset, MemorySegment.ofArray(word));
+        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Integer.BYTES, 0);
         VarHandle.acquireFence();
         return word[0];
     }
 
-    static void putInt(Mapping mapping, long offset, int value) {
+    static void putInt(Mapping mapping, boolean low, long offset, int value) {
         requireAligned("putInt", mapping, offset, Integer.BYTES);
-        mapping.admitWord(WRITE, offset, Integer.BYTES);
+        mapping.admitWord(low, WRITE, offset, Integer.BYTES);
         try {
-            long slot = InFlight.enter(mapping.number());
+            long slot = InFlight.enter(mapping.number(low));
             try {
                 long address = mapping.wordAddress(WRITE, offset, Integer.BYTES);
                 if (address != 0) {
@@ -103,7 +103,7 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         VarHandle.releaseFence();
-        mapping.write(offset, MemorySegment.ofArray(new int[] {value}));
+        mapping.write(low, offset, MemorySegment.ofArray(new int[] {value}), 0, Integer.BYTES, 0);
     }
 
     private static void requireAligned(String what, Mapping mapping, long offset, int bytes) {

@@ -11,6 +11,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.api.SessionLostException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
@@ -354,6 +355,11 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @Override
     public boolean isGated() {
         return qos.isGated();
+    }
+
+    @Override
+    public boolean isCounted() {
+        return qos.priority() == Priority.HIGH;
     }
 
     @Override

@@ -10,7 +10,7 @@ package dev.lite.tier.qos;
  */
 final class BytesLimit {
     /** The least limit: an application with one thread and 4 KiB still gets a tenth of a link beside so many bytes. */
-    static final long LEAST = 32 << 10;
+    static final long LEAST = 16 << 10;
 
     /** Where the search begins. */
     private static final long FIRST = 256 << 10;

@@ -40,6 +40,15 @@ final class ClassCounts {
 
     /** Sums since the start of the node. */
     record Sums(long operations, long bytes, long nanos, long pieces, long queued, long queuedNs, long refused) {
-        static final Sums NONE = new Sums(0, 0, 0, 0, 0, 0, 0);
+        Sums plus(Sums other) {
+            return new Sums(
+                    operations + other.operations,
+                    bytes + other.bytes,
+                    nanos + other.nanos,
+                    pieces + other.pieces,
+                    queued + other.queued,
+                    queuedNs + other.queuedNs,
+                    refused + other.refused);
+        }
     }
 }

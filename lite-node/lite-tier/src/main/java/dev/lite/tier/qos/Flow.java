@@ -11,35 +11,42 @@ import org.jspecify.annotations.Nullable;
 /** The operations of one session and priority under one policy. Any thread. */
 final class Flow implements Admission {
     /** An operation without bytes takes a turn, too: it counts as so many bytes more than it has. */
-    private static final long OPERATION_BYTES = 256;
+    private static final long OPERATION_BYTES = 64;
 
-    /** One of so many operations on mapped memory is measured. A power of two. */
+    /** One of so many operations on mapped memory is measured while they are limited, and else none. A power of two. */
     private static final int SAMPLE = 64;
 
-    private final Object session;
     private final String principal;
     private final Priority priority;
     private final ClassCounts counts;
-    private final Limiter lowLimiter;
-    private final @Nullable PrincipalQuota quota;
+    private final ClassCounts mappedCounts;
+    private final Account low;
+    private final Account lowMapped;
+    private final PrincipalQuota.@Nullable Share quota;
 
     /**
      * @param session the key of the session's place in queues
-     * @param lowLimiter that of low priority
+     * @param counts of operations that need a fabric
+     * @param mappedCounts of those on mapped memory
+     * @param lowLimiter that of low priority over a fabric
+     * @param lowMappedLimiter that of low priority on mapped memory
      */
     Flow(
             Object session,
             String principal,
             Priority priority,
             ClassCounts counts,
+            ClassCounts mappedCounts,
             Limiter lowLimiter,
+            Limiter lowMappedLimiter,
             @Nullable PrincipalQuota quota) {
-        this.session = session;
         this.principal = principal;
         this.priority = priority;
         this.counts = counts;
-        this.lowLimiter = lowLimiter;
-        this.quota = quota;
+        this.mappedCounts = mappedCounts;
+        low = new Account(lowLimiter, session);
+        lowMapped = new Account(lowMappedLimiter, session);
+        this.quota = quota == null ? null : quota.share(session);
     }
 
     /** What an operation costs. */
@@ -47,18 +54,26 @@ final class Flow implements Admission {
         return bytes + OPERATION_BYTES;
     }
 
-    @Override
-    public boolean isLimited() {
-        return quota != null || (priority == Priority.LOW && lowLimiter.isLimited());
+    private Account low(boolean mapped) {
+        return mapped ? lowMapped : low;
+    }
+
+    private ClassCounts counts(boolean mapped) {
+        return mapped ? mappedCounts : counts;
     }
 
     @Override
-    public boolean tryTake(long bytes) {
+    public boolean isLimited(boolean mapped) {
+        return quota != null || (priority == Priority.LOW && low(mapped).isLimited());
+    }
+
+    @Override
+    public boolean tryTake(boolean mapped, long bytes) {
         long cost = cost(bytes);
-        if (quota != null && !quota.tryTake(session, cost)) {
+        if (quota != null && !quota.tryTake(cost)) {
             return false;
         }
-        if (priority == Priority.HIGH || lowLimiter.tryTake(session, cost)) {
+        if (priority == Priority.HIGH || low(mapped).tryTake(cost)) {
             return true;
         }
         if (quota != null) {
@@ -68,23 +83,26 @@ final class Flow implements Admission {
     }
 
     @Override
-    public void take(long bytes, Deadline deadline) {
-        if (tryTake(bytes)) {
+    public void take(boolean mapped, long bytes, Deadline deadline) {
+        if (tryTake(mapped, bytes)) {
             return;
         }
         long cost = cost(bytes);
         long beginNs = System.nanoTime();
-        if (quota != null && !quota.take(session, cost, deadline)) {
-            throw refused("the quota of \"%s\": %s".formatted(principal, text()), deadline);
+        if (quota != null && !quota.take(cost, deadline)) {
+            throw refused(mapped, "the quota of \"%s\": %s".formatted(principal, text()), deadline);
         }
-        if (priority == Priority.LOW && !lowLimiter.take(session, cost, deadline)) {
+        Account account = low(mapped);
+        if (priority == Priority.LOW && !account.take(cost, deadline)) {
             if (quota != null) {
                 quota.giveBack(cost);
             }
             throw refused(
-                    "low priority is limited to %d bytes per second now".formatted(lowLimiter.perSecond()), deadline);
+                    mapped,
+                    "low priority is limited to %d bytes per second now".formatted(account.perSecond()),
+                    deadline);
         }
-        counts.queued(System.nanoTime() - beginNs);
+        counts(mapped).queued(System.nanoTime() - beginNs);
     }
 
     private String text() {
@@ -98,8 +116,8 @@ final class Flow implements Admission {
         return first.isEmpty() || second.isEmpty() ? first + second : first + ", " + second;
     }
 
-    private RuntimeException refused(String limit, Deadline deadline) {
-        counts.refused();
+    private RuntimeException refused(boolean mapped, String limit, Deadline deadline) {
+        counts(mapped).refused();
         if (Thread.currentThread().isInterrupted()) {
             return new LmrUnavailableException("interrupted while an operation waited for permits; " + limit);
         }
@@ -108,7 +126,7 @@ final class Flow implements Admission {
 
     @Override
     public long begin(boolean mapped) {
-        if (mapped && (ThreadLocalRandom.current().nextInt() & (SAMPLE - 1)) != 0) {
+        if (mapped && (!isLimited(true) || (ThreadLocalRandom.current().nextInt() & (SAMPLE - 1)) != 0)) {
             return NOT_MEASURED;
         }
         return System.nanoTime() | 1; // never NOT_MEASURED
@@ -117,7 +135,7 @@ final class Flow implements Admission {
     @Override
     public void end(boolean mapped, long bytes, long begun) {
         if (begun != NOT_MEASURED) {
-            counts.ended(mapped ? SAMPLE : 1, bytes, System.nanoTime() - begun);
+            counts(mapped).ended(mapped ? SAMPLE : 1, bytes, System.nanoTime() - begun);
         }
     }
 }

@@ -88,11 +88,6 @@ final class Limiter {
         return permits == null || (queue.isEmpty() && queue.tryEnter(application, cost));
     }
 
-    /** Gives permits back that were taken for an operation that did not begin. */
-    void giveBack(long cost) {
-        balance.addAndGet(cost);
-    }
-
     /**
      * Takes permits; waits for them.
      *

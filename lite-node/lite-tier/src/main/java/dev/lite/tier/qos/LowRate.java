@@ -3,17 +3,17 @@ package dev.lite.tier.qos;
 import dev.lite.cluster.qos.QosPolicy;
 
 /**
- * The rate of low priority under {@link QosPolicy.Mode#SW_PRI}, by the three rules of the paper (§6.2):
+ * The rate of low priority under {@link QosPolicy.Mode#SW_PRI} at one bottleneck, by the three rules of the paper (§6.2):
  *
  * <ol>
  *   <li>while the load of high priority is heavy, low priority is limited;
  *   <li>while there is little or none of it, low priority is not limited;
- *   <li>when the round trip of high priority grows, low priority is limited.
+ *   <li>while operations of high priority take longer, low priority is limited.
  * </ol>
  *
- * The load is the number of operations under way on average: operations per second times their round trip. It needs no
- * knowledge of the link. Each tick under rule 1 or 3 halves the rate, down to what the policy leaves to low priority; each
- * tick without them gives a tenth more. Confined to one thread; has no clock of its own.
+ * The load is the number of operations under way on average, so it needs no knowledge of the bottleneck. Each tick under
+ * rule 1 or 3 halves the rate, down to what low priority keeps; each tick without them gives a tenth more. Confined to
+ * one thread; has no clock of its own.
  */
 final class LowRate {
     /** No limit. */
@@ -25,34 +25,35 @@ final class LowRate {
     /** So many ticks in a row the load must be light before the limit ends: else each pause of high priority would end it. */
     private static final int LIGHT_TICKS = 10;
 
-    /** The shortest round trip is forgotten slowly, since the route or the sizes may have changed. */
-    private static final double SHORTEST_GROWS = 1.0005;
-
     private static final double LOAD_OF_LAST_TICK = 0.25;
     private static final double MORE = 1.1;
 
     private double load;
-    private double shortestNs;
     private int lightTicks = LIGHT_TICKS;
     private long bytesPerSecond = UNLIMITED;
 
     /**
+     * What applies to the bottleneck.
+     *
+     * @param light below this load, low priority is not limited
+     * @param heavy from this load on, it is limited
+     * @param least the rate that low priority keeps
+     */
+    record Bounds(double light, double heavy, long least) {}
+
+    /**
      * What one tick measured.
      *
-     * @param seconds the length of the tick
-     * @param highOperations operations of high priority that ended
-     * @param highNs the sum of their round trips
-     * @param highPieces the sum of their lengths in pieces of 64 KiB, each at least one
-     * @param lowBytes bytes of low priority
+     * @param underWay operations of high priority under way
+     * @param longer whether they take longer than they would alone
+     * @param lowBytesPerSecond what low priority used; 0: not known
      */
-    record Measured(double seconds, long highOperations, long highNs, long highPieces, long lowBytes) {}
+    record Measured(double underWay, boolean longer, long lowBytesPerSecond) {}
 
     /** The rate from now on; {@link #UNLIMITED}: no limit. */
-    long tick(QosPolicy policy, Measured measured) {
-        double loadNow = measured.highNs() / (measured.seconds() * 1e9);
-        load += (loadNow - load) * LOAD_OF_LAST_TICK;
-        boolean grown = measureRoundTrip(policy, measured);
-        if (load < policy.lightLoad()) {
+    long tick(Bounds bounds, Measured measured) {
+        load += (measured.underWay() - load) * LOAD_OF_LAST_TICK;
+        if (load < bounds.light()) {
             lightTicks++;
             if (lightTicks >= LIGHT_TICKS) {
                 bytesPerSecond = UNLIMITED;
@@ -60,11 +61,13 @@ final class LowRate {
             return bytesPerSecond;
         }
         lightTicks = 0;
-        long least = policy.lowBytesPerSecond();
-        if (load >= policy.heavyLoad() || grown) {
-            bytesPerSecond = Math.max(least, usedNow(measured) / 2);
+        if (load >= bounds.heavy() || measured.longer()) {
+            bytesPerSecond = usedNow(measured) / 2;
         } else if (bytesPerSecond != UNLIMITED) {
             bytesPerSecond = Math.min(QosPolicy.RATE_MAX, (long) (bytesPerSecond * MORE));
+        }
+        if (bytesPerSecond != UNLIMITED) {
+            bytesPerSecond = Math.max(bounds.least(), bytesPerSecond);
         }
         return bytesPerSecond;
     }
@@ -73,26 +76,12 @@ final class LowRate {
         if (bytesPerSecond != UNLIMITED) {
             return bytesPerSecond;
         }
-        long used = (long) (measured.lowBytes() / measured.seconds());
+        long used = measured.lowBytesPerSecond();
         return used > 0 ? used : FIRST_BYTES_PER_SECOND;
-    }
-
-    private boolean measureRoundTrip(QosPolicy policy, Measured measured) {
-        if (measured.highOperations() == 0) {
-            return false;
-        }
-        double roundTripNs = (double) measured.highNs() / measured.highPieces();
-        shortestNs = shortestNs == 0 ? roundTripNs : Math.min(roundTripNs, shortestNs * SHORTEST_GROWS);
-        return roundTripNs > policy.roundTripFactor() * shortestNs;
     }
 
     /** Operations of high priority under way on average. */
     double load() {
         return load;
-    }
-
-    /** The shortest round trip of high priority in nanoseconds, for each 64 KiB; 0: not known. */
-    double shortestNs() {
-        return shortestNs;
     }
 }

@@ -29,31 +29,48 @@ final class PrincipalQuota {
         operations.refill();
     }
 
-    boolean tryTake(Object application, long cost) {
-        if (!operations.tryTake(application, 1)) {
+    /** What one session has of the quota. Any thread. */
+    static final class Share {
+        final Quota quota;
+        private final Account bytes;
+        private final Account operations;
+
+        private Share(PrincipalQuota of, Object application) {
+            quota = of.quota;
+            bytes = new Account(of.bytes, application);
+            operations = new Account(of.operations, application);
+        }
+
+        boolean tryTake(long cost) {
+            if (!operations.tryTake(1)) {
+                return false;
+            }
+            if (bytes.tryTake(cost)) {
+                return true;
+            }
+            operations.giveBack(1);
             return false;
         }
-        if (bytes.tryTake(application, cost)) {
-            return true;
-        }
-        operations.giveBack(1);
-        return false;
-    }
 
-    boolean take(Object application, long cost, Deadline deadline) {
-        if (!operations.take(application, 1, deadline)) {
+        boolean take(long cost, Deadline deadline) {
+            if (!operations.take(1, deadline)) {
+                return false;
+            }
+            if (bytes.take(cost, deadline)) {
+                return true;
+            }
+            operations.giveBack(1);
             return false;
         }
-        if (bytes.take(application, cost, deadline)) {
-            return true;
+
+        void giveBack(long cost) {
+            operations.giveBack(1);
+            bytes.giveBack(cost);
         }
-        operations.giveBack(1);
-        return false;
     }
 
-    void giveBack(long cost) {
-        operations.giveBack(1);
-        bytes.giveBack(cost);
+    Share share(Object application) {
+        return new Share(this, application);
     }
 
     /** Ends the limits; those who wait go on. */

@@ -47,9 +47,15 @@ public final class QosService implements AutoCloseable {
     private final Transfers transfers;
     private final Runnable gatesChanged;
     private final LongFunction<Permits> permits;
+    private final Machine machine;
+    /** Of operations that need a fabric, and of those on mapped memory. */
     private final ClassCounts high = new ClassCounts();
+
     private final ClassCounts low = new ClassCounts();
-    private final Limiter lowLimiter;
+    private final ClassCounts highMapped = new ClassCounts();
+    private final ClassCounts lowMapped = new ClassCounts();
+    private final LowLimit links;
+    private final LowLimit mapped;
     private final Map<Integer, LinkWindow> windows = new ConcurrentHashMap<>();
 
     @GuardedBy("this")
@@ -58,11 +64,7 @@ public final class QosService implements AutoCloseable {
     @GuardedBy("this")
     private Map<String, PrincipalQuota> quotas = Map.of();
 
-    @GuardedBy("this")
-    private LowRate rate = new LowRate();
-
     private volatile QosPolicy policy = QosPolicy.OFF;
-    private volatile double load;
 
     @GuardedBy("this")
     private @Nullable Thread ticker;
@@ -70,22 +72,22 @@ public final class QosService implements AutoCloseable {
     @GuardedBy("this")
     private boolean closed;
 
-    // State of the last tick; guarded by this.
-    private long lastTickNs;
-    private ClassCounts.Sums lastHigh = ClassCounts.Sums.NONE;
-    private ClassCounts.Sums lastLow = ClassCounts.Sums.NONE;
+    @GuardedBy("this")
+    private @Nullable Measure measure;
 
     /** @param gatesChanged called after {@link SessionQos#isGated} of a session may have changed, without a lock */
     public QosService(Transfers transfers, Runnable gatesChanged) {
-        this(transfers, gatesChanged, rate -> new RateLimiterPermits("lite-qos", rate));
+        this(transfers, gatesChanged, rate -> new RateLimiterPermits("lite-qos", rate), new ThisMachine());
     }
 
-    /** For tests: with another source of permits. */
-    QosService(Transfers transfers, Runnable gatesChanged, LongFunction<Permits> permits) {
+    /** For tests: with another source of permits, and another machine. */
+    QosService(Transfers transfers, Runnable gatesChanged, LongFunction<Permits> permits, Machine machine) {
         this.transfers = transfers;
         this.gatesChanged = gatesChanged;
         this.permits = permits;
-        lowLimiter = new Limiter(permits);
+        this.machine = machine;
+        links = new LowLimit(permits);
+        mapped = new LowLimit(permits);
     }
 
     /** The policy in effect. */
@@ -109,7 +111,8 @@ public final class QosService implements AutoCloseable {
 
     synchronized void closed(SessionQos session) {
         if (sessions.remove(session)) {
-            lowLimiter.forget(session);
+            links.limiter.forget(session);
+            mapped.limiter.forget(session);
             quotas.values().forEach(quota -> quota.forget(session));
             windows.values().forEach(window -> window.forget(session));
         }
@@ -140,9 +143,9 @@ public final class QosService implements AutoCloseable {
             }
             policy = next;
             changeQuotas(next.quotas());
-            rate = new LowRate();
-            lowLimiter.unlimit();
-            load = 0;
+            links.reset();
+            mapped.reset();
+            measure = null;
             sessions.forEach(session -> session.set(part(session)));
             startOrStop();
         }
@@ -174,13 +177,25 @@ public final class QosService implements AutoCloseable {
         if (now.mode() == Mode.OFF && quota == null) {
             return new Part(null, null, transfers.all(), transfers.all(), false);
         }
-        boolean limitable = session.priority() == Priority.HIGH || lowLimiter.isLimited();
         return new Part(
-                new Flow(session, session.principal(), Priority.HIGH, high, lowLimiter, quota),
-                new Flow(session, session.principal(), Priority.LOW, low, lowLimiter, quota),
+                flow(session, Priority.HIGH, quota),
+                flow(session, Priority.LOW, quota),
                 memory(now, session, Priority.HIGH),
                 memory(now, session, Priority.LOW),
-                quota != null || (now.mode() == Mode.SW_PRI && limitable));
+                quota != null || (session.priority() == Priority.LOW && mapped.limiter.isLimited()));
+    }
+
+    private Flow flow(SessionQos session, Priority priority, @Nullable PrincipalQuota quota) {
+        boolean isHigh = priority == Priority.HIGH;
+        return new Flow(
+                session,
+                session.principal(),
+                priority,
+                isHigh ? high : low,
+                isHigh ? highMapped : lowMapped,
+                links.limiter,
+                mapped.limiter,
+                quota);
     }
 
     private RemoteMemory memory(QosPolicy now, SessionQos session, Priority priority) {
@@ -201,9 +216,6 @@ public final class QosService implements AutoCloseable {
         boolean needed = policy.mode() == Mode.SW_PRI || !quotas.isEmpty();
         Thread now = ticker;
         if (needed && now == null) {
-            lastTickNs = System.nanoTime();
-            lastHigh = high.sums();
-            lastLow = low.sums();
             ticker = Thread.ofPlatform().daemon().name("lite-qos").start(this::run);
         } else if (!needed && now != null) {
             ticker = null;
@@ -218,8 +230,14 @@ public final class QosService implements AutoCloseable {
             } catch (RuntimeException e) { // a defect; without this thread, limited operations would wait for ever
                 log.error("the policy for quality of service could not be evaluated", e);
             }
-            LockSupport.parkNanos(this, REFILL_NS);
+            LockSupport.parkNanos(this, givesPermits() ? REFILL_NS : TICK_NS);
         }
+    }
+
+    private boolean givesPermits() {
+        return links.limiter.isLimited()
+                || mapped.limiter.isLimited()
+                || !policy.quotas().isEmpty();
     }
 
     private synchronized boolean isTicker() {
@@ -230,10 +248,11 @@ public final class QosService implements AutoCloseable {
     void tick(long nowNs) {
         boolean changed = false;
         synchronized (this) {
-            if (policy.mode() == Mode.SW_PRI && nowNs - lastTickNs >= TICK_NS) {
+            if (policy.mode() == Mode.SW_PRI) {
                 changed = evaluate(nowNs);
             }
-            lowLimiter.refill();
+            links.limiter.refill();
+            mapped.limiter.refill();
             for (PrincipalQuota quota : quotas.values()) {
                 quota.refill();
             }
@@ -243,31 +262,16 @@ public final class QosService implements AutoCloseable {
         }
     }
 
-    /** Returns whether low priority is limited from now on, or is not any more. */
+    /** Returns whether the gates of sessions have changed. */
     @GuardedBy("this")
     private boolean evaluate(long nowNs) {
-        ClassCounts.Sums nowHigh = high.sums();
-        ClassCounts.Sums nowLow = low.sums();
-        long next = rate.tick(
-                policy,
-                new LowRate.Measured(
-                        (nowNs - lastTickNs) / 1e9,
-                        nowHigh.operations() - lastHigh.operations(),
-                        nowHigh.nanos() - lastHigh.nanos(),
-                        nowHigh.pieces() - lastHigh.pieces(),
-                        nowLow.bytes() - lastLow.bytes()));
-        load = rate.load();
-        lastTickNs = nowNs;
-        lastHigh = nowHigh;
-        lastLow = nowLow;
-        boolean before = lowLimiter.isLimited();
-        boolean limited = next != LowRate.UNLIMITED;
-        if (limited) {
-            lowLimiter.limit(next);
-        } else if (before) {
-            lowLimiter.unlimit();
+        Measure its = measure;
+        if (its == null) {
+            measure = new Measure(high, low, machine, nowNs);
+            return false;
         }
-        if (limited == before) {
+        its.sample();
+        if (nowNs - its.lastNs() < TICK_NS || !its.tick(policy, nowNs, links, mapped)) {
             return false;
         }
         boolean changed = false;
@@ -291,11 +295,16 @@ public final class QosService implements AutoCloseable {
                     .count();
         }
         return new QosStatus(
-                policy, lowLimiter.perSecond(), load, status(highSessions, high), status(all - highSessions, low));
+                policy,
+                links.limiter.perSecond(),
+                mapped.limiter.perSecond(),
+                links.load(),
+                mapped.load(),
+                status(highSessions, high.sums().plus(highMapped.sums())),
+                status(all - highSessions, low.sums().plus(lowMapped.sums())));
     }
 
-    private static ClassStatus status(int sessions, ClassCounts counts) {
-        ClassCounts.Sums sums = counts.sums();
+    private static ClassStatus status(int sessions, ClassCounts.Sums sums) {
         return new ClassStatus(
                 sessions,
                 sums.operations(),

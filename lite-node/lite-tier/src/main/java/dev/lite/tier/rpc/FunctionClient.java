@@ -122,7 +122,7 @@ final class FunctionClient implements PostedCall.Client {
         session.requireOpen();
         Admission admission = session.admission(low);
         if (admission != null) {
-            if (admission.isLimited()) {
+            if (admission.isLimited(false)) {
                 return false; // it may have to wait
             }
             call.measure(admission, request.byteSize());
@@ -137,9 +137,9 @@ final class FunctionClient implements PostedCall.Client {
             return call.apply(deadline);
         }
         Duration left = deadline;
-        if (admission.isLimited()) {
+        if (admission.isLimited(false)) {
             Deadline until = Deadline.in(deadline);
-            admission.take(bytes, until);
+            admission.take(false, bytes, until);
             left = until.remaining();
         }
         long begun = admission.begin(false);

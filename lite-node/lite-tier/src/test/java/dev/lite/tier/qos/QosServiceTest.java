@@ -32,6 +32,8 @@ class QosServiceTest {
     private final AtomicInteger gateChanges = new AtomicInteger();
     /** Each source of permits gives as many as this at each refill. */
     private volatile long batch;
+    /** Operations of high priority on mapped memory. */
+    private volatile int copies;
 
     private final QosService service = new QosService(
             new QosService.Transfers() {
@@ -60,6 +62,22 @@ class QosServiceTest {
                 @Override
                 public void setPerSecond(long perSecond) {
                     // the test gives the permits
+                }
+            },
+            new Machine() {
+                @Override
+                public int processors() {
+                    return 2;
+                }
+
+                @Override
+                public int runnable() {
+                    return 0;
+                }
+
+                @Override
+                public int highUnderWay() {
+                    return copies;
                 }
             });
 
@@ -153,19 +171,49 @@ class QosServiceTest {
         long fromNs = System.nanoTime() + 1_000_000_000L;
         heavyHighLoad(high, fromNs);
 
-        assertThat(low.isGated()).isTrue();
+        assertThat(low.isGated()).as("mapped memory has no load").isFalse();
         Admission admission = Objects.requireNonNull(low.admission(false));
-        assertThat(admission.isLimited()).isTrue();
-        assertThatThrownBy(() -> admission.take(4096, NOW))
+        assertThat(admission.isLimited(true)).isFalse();
+        assertThat(admission.isLimited(false)).isTrue();
+        assertThatThrownBy(() -> admission.take(false, 4096, NOW))
                 .isInstanceOf(LiteTimeoutException.class)
-                .hasMessageContaining("low priority is limited to 1048576 bytes per second now");
+                .hasMessageContaining("low priority is limited to 65536 bytes per second now");
         assertThat(service.status().low().refused()).isEqualTo(1);
-        assertThat(Objects.requireNonNull(high.admission(false)).isLimited()).isFalse();
+        assertThat(Objects.requireNonNull(high.admission(false)).isLimited(false))
+                .isFalse();
 
         batch = 4096;
         service.tick(fromNs + 51 * TICK_NS);
-        assertThat(admission.tryTake(4096)).isTrue();
-        assertThat(admission.tryTake(4096)).as("the permits are used up").isFalse();
+        assertThat(admission.tryTake(false, 4096)).isTrue();
+        assertThat(admission.tryTake(false, 4096)).as("the permits are used up").isFalse();
+    }
+
+    @Test
+    void copiesOfLowPriorityAskWhileHighPriorityUsesTheProcessorsAndCopiesOfHighPriorityNeverDo() {
+        service.set(mode(Mode.SW_PRI));
+        SessionQos high = service.open("high", Priority.HIGH);
+        SessionQos low = service.open("low", Priority.LOW);
+        int before = gateChanges.get();
+        long fromNs = System.nanoTime() + 1_000_000_000L;
+        copies = 20;
+        for (int tick = 1; tick <= 50; tick++) {
+            service.tick(fromNs + tick * TICK_NS);
+        }
+        assertThat(low.isGated()).isTrue();
+        assertThat(high.isGated()).isFalse();
+        assertThat(gateChanges).hasValue(before + 1);
+        Admission admission = Objects.requireNonNull(low.admission(false));
+        assertThat(admission.isLimited(true)).isTrue();
+        assertThat(admission.isLimited(false)).as("no link has a load").isFalse();
+        assertThat(service.status().lowMappedBytesPerSecondNow()).isEqualTo(Measure.LOW_MAPPED_BYTES_PER_SECOND);
+        assertThat(Objects.requireNonNull(high.admission(true)).isLimited(true))
+                .as("a view of low priority")
+                .isTrue();
+        copies = 0;
+        for (int tick = 51; tick <= 150; tick++) {
+            service.tick(fromNs + tick * TICK_NS);
+        }
+        assertThat(low.isGated()).isFalse();
     }
 
     @Test
@@ -179,7 +227,8 @@ class QosServiceTest {
             service.tick(fromNs + tick * TICK_NS);
         }
         assertThat(low.isGated()).isFalse();
-        assertThat(Objects.requireNonNull(low.admission(false)).isLimited()).isFalse();
+        assertThat(Objects.requireNonNull(low.admission(false)).isLimited(false))
+                .isFalse();
         assertThat(service.status().lowBytesPerSecondNow()).isZero();
     }
 
@@ -192,7 +241,7 @@ class QosServiceTest {
         assertThat(other.admission(false)).isNull();
         Admission admission = Objects.requireNonNull(batchJob.admission(false));
         assertThat(batchJob.isGated()).isTrue();
-        assertThatThrownBy(() -> admission.take(8, NOW))
+        assertThatThrownBy(() -> admission.take(false, 8, NOW))
                 .isInstanceOf(LiteTimeoutException.class)
                 .hasMessageContaining("the quota of \"batch\": 1048576 bytes per second, 100 operations per second");
     }
@@ -204,9 +253,9 @@ class QosServiceTest {
                 Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
         batch = 10_000;
         service.tick(System.nanoTime());
-        assertThat(admission.tryTake(1 << 24)).isTrue();
+        assertThat(admission.tryTake(false, 1 << 24)).isTrue();
         service.tick(System.nanoTime());
-        assertThat(admission.tryTake(8)).as("the debt is not paid yet").isFalse();
+        assertThat(admission.tryTake(false, 8)).as("the debt is not paid yet").isFalse();
     }
 
     @Test
@@ -215,6 +264,6 @@ class QosServiceTest {
         Admission admission =
                 Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
         service.set(QosPolicy.OFF);
-        admission.take(1 << 20, NOW);
+        admission.take(false, 1 << 20, NOW);
     }
 }
