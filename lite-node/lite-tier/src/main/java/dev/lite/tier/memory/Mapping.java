@@ -245,7 +245,9 @@ public final class Mapping implements TierHandle {
         boolean mapped = isMapped();
         if (admission.isLimited(mapped)) {
             checkNow(needed, offset, length);
-            admission.take(mapped, length, rest().deadline(timeoutNs));
+            if (!admission.tryTake(mapped, length)) {
+                admission.take(mapped, length, rest().deadline(timeoutNs)); // a deadline reads the clock
+            }
         }
         return admission;
     }
