@@ -24,7 +24,12 @@ public final class Site {
     /** The pages in the order of the navigation, by section. */
     private static final List<Section> NAVIGATION = List.of(
             new Section("Start", "README.md", "docs/getting-started.md", "docs/concepts.md", "docs/using.md"),
-            new Section("Applications", "docs/log.md", "docs/mapreduce.md", "docs/evaluation/applications.md"),
+            new Section(
+                    "Applications",
+                    "docs/log.md",
+                    "docs/mapreduce.md",
+                    "docs/evaluation/applications.md",
+                    "docs/evaluation/log.md"),
             new Section(
                     "Reference",
                     "docs/reference/api.md",

@@ -9,6 +9,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
+import dev.lite.api.Placement;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.time.Duration;
@@ -34,9 +35,12 @@ class WritersTest {
     }
 
     private static Segment segment(LiteLog log) {
-        LmrHandle handle = fixture.session(0)
-                .memory()
-                .map(log.segmentName(0), Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        return segment(fixture, log);
+    }
+
+    private static Segment segment(LogFixture nodes, LiteLog log) {
+        LmrHandle handle =
+                nodes.session(0).memory().map(log.segmentName(0), Permission.READ, Permission.WRITE, Permission.ATOMIC);
         return new Segment(0, handle, Segment.Geometry.of(SPEC.segmentBytes(), SPEC.transactionBytesTypical()));
     }
 
@@ -72,6 +76,23 @@ class WritersTest {
         assertThat(behind.bytes(0)).isEqualTo(bytes("behind"));
         assertThat(segment.word(1)).isEqualTo(Segment.SEALED);
         Waits.until("its row is free", () -> mark(metadata("ended"), 0) != 0 ^ mark(metadata("ended"), 1) != 0);
+    }
+
+    @Test
+    void aHoleIsPassedWhenTheNodeOfItsWriterHasLeft() throws IOException {
+        try (LogFixture nodes = new LogFixture(2)) {
+            LiteLog log = nodes.create("left", SPEC.withPlacement(Placement.on("node-1")));
+            nodes.logs(1).open("left").append(bytes("before"));
+            segment(nodes, log).reserve(4);
+            log.append(bytes("behind"));
+            LogReader reader = log.reader(log.firstPosition());
+            assertThat(read(reader)).containsExactly("before");
+
+            nodes.cluster.nodes().get(1).close();
+            LogTransaction behind = reader.next(Waits.seconds(60));
+            assertThat(behind).isNotNull();
+            assertThat(behind.bytes(0)).isEqualTo(bytes("behind"));
+        }
     }
 
     @Test
