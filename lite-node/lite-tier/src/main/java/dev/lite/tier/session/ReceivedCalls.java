@@ -1,11 +1,13 @@
 package dev.lite.tier.session;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.rpc.ReceivedCall;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -16,10 +18,18 @@ import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The calls that an attached application has received and not answered, and the numbers of their callers. Any thread. */
+/**
+ * The calls that an attached application has received and not answered, and the numbers of their callers. Any thread.
+ *
+ * <p>A session may have {@value #PART} such calls. For each further {@value #PART}, up to {@value #CALLS_MAX} in all, it takes a place
+ * of its principal, which it keeps until it ends.
+ */
 final class ReceivedCalls {
     /** The limit of calls that a session has received and not answered. */
     static final int CALLS_MAX = 8192;
+
+    /** How many calls one place stands for. */
+    static final int PART = 256;
 
     /** The limit of different callers whose names a session may query. */
     private static final int ORIGINS_MAX = 1 << 16;
@@ -32,6 +42,13 @@ final class ReceivedCalls {
     private final String session;
     private final AtomicLong lastNumber;
     private final Consumer<Runnable> later;
+    private final FairShares.Share places;
+    /** Written under this. */
+    private volatile int callsMax = PART;
+
+    @GuardedBy("this")
+    private boolean ended;
+
     private final Map<Long, RpcCall> calls = new ConcurrentHashMap<>();
     private final Map<Caller, Long> originNumbers = new ConcurrentHashMap<>();
     private final Map<Long, Caller> origins = new ConcurrentHashMap<>();
@@ -40,9 +57,11 @@ final class ReceivedCalls {
 
     /**
      * @param lastNumber the last number that was given to the application
+     * @param places the places of its principal
      * @param later runs tasks that may block
      */
-    ReceivedCalls(String session, AtomicLong lastNumber, Consumer<Runnable> later) {
+    ReceivedCalls(String session, AtomicLong lastNumber, FairShares.Share places, Consumer<Runnable> later) {
+        this.places = places;
         this.session = session;
         this.lastNumber = lastNumber;
         this.later = later;
@@ -50,14 +69,41 @@ final class ReceivedCalls {
 
     /** Adds a call; returns its number. Never blocks. If there are too many, the call fails. */
     long add(RpcCall call) {
-        if (calls.size() >= CALLS_MAX) {
+        int waiting = calls.size();
+        if (waiting >= callsMax && !takePart(waiting)) {
             failSoon(call, RpcStatus.OVERLOADED, OVERLOADED);
             throw new LimitExceededException(
-                    "the session has %d calls received and not answered; that is the limit".formatted(CALLS_MAX));
+                    "the session has %d calls received and not answered; the limit is %d, or less for a principal with many such sessions"
+                            .formatted(waiting, CALLS_MAX));
         }
         long number = lastNumber.incrementAndGet();
         calls.put(number, call);
         return number;
+    }
+
+    private synchronized boolean takePart(int waiting) {
+        if (waiting < callsMax) {
+            return true; // another thread was faster
+        }
+        if (ended || callsMax >= CALLS_MAX || !places.take()) {
+            return false;
+        }
+        callsMax += PART;
+        return true;
+    }
+
+    /** Fails all calls that are not answered yet, and gives the places back. May block. A second call only fails calls. */
+    void end() {
+        failAll();
+        int parts;
+        synchronized (this) {
+            ended = true;
+            parts = callsMax / PART - 1;
+            callsMax = PART;
+        }
+        for (int part = 0; part < parts; part++) {
+            places.giveBack();
+        }
     }
 
     /** The caller with this number. */
