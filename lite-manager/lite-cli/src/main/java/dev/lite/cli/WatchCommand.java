@@ -72,6 +72,7 @@ final class WatchCommand implements Callable<Integer> {
                 data.path("changed").valueStream().map(WatchCommand::order).toList();
             case "leadership" -> List.of(leadership(data));
             case "directory" -> List.of(directory(data));
+            case "audit" -> List.of(audit(data));
             default -> List.of(type + " " + data);
         };
     }
@@ -122,6 +123,17 @@ final class WatchCommand implements Callable<Integer> {
         return "%s (%s%s)"
                 .formatted(
                         ManagerClient.describe(order), order.path("kind").asString(), what.isEmpty() ? "" : " " + what);
+    }
+
+    private static String audit(JsonNode data) {
+        return "%s at %s: %s %s %s: %s"
+                .formatted(
+                        data.path("client").asString(),
+                        data.path("address").asString(),
+                        data.path("method").asString(),
+                        data.path("path").asString(),
+                        data.path("body").asString(""),
+                        data.path("status"));
     }
 
     private static String leadership(JsonNode data) {

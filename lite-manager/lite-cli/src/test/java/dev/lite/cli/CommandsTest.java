@@ -286,6 +286,10 @@ class CommandsTest {
                         event:nodes
                         data:{"joined":[{"name":"n2","id":1,"incarnation":4}],"left":[{"name":"n1"}]}
 
+                        id:m-4
+                        event:audit
+                        data:{"client":"alice","address":"10.0.0.1","method":"POST","path":"/api/rebalance","body":"{}","status":202}
+
                         """);
         assertThat(ask("watch", "--for", "4s")).isZero();
         assertThat(out.toString().replaceAll("(?m)^[0-9:]*  ", "")).startsWith("""
@@ -295,6 +299,7 @@ class CommandsTest {
                 order 7 RUNNING by n1 (DRAIN n1)
                 node n2 joined: id 1, incarnation 4
                 node n1 left
+                alice at 10.0.0.1: POST /api/rebalance {}: 202
                 """);
         assertThat(manager.lastEventIds()).startsWith("", "m-2");
     }

@@ -114,6 +114,7 @@ final class NodeChecks {
         positive("lite.node.limits.lmr-size", limits.lmrSize());
         positive("lite.node.limits.bytes-per-principal", limits.bytesPerPrincipal());
         range("lite.node.limits.handles-per-session", limits.handlesPerSession(), 1, HANDLES_MAX);
+        range("lite.node.limits.handles", limits.handles(), 0, Integer.MAX_VALUE);
         range("lite.node.limits.nodes", limits.nodes(), 1, NODES_MAX);
         range("lite.node.limits.sessions", limits.sessions(), 1, SESSIONS_MAX);
         range("lite.node.limits.requests-per-session", limits.requestsPerSession(), 1, REQUESTS_MAX);
@@ -186,9 +187,9 @@ final class NodeChecks {
         }
     }
 
-    private static void principals(List<NodeProperties.Principal> principals) {
+    private static void principals(List<PrincipalProperties> principals) {
         for (int index = 0; index < principals.size(); index++) {
-            NodeProperties.Principal principal = principals.get(index);
+            PrincipalProperties principal = principals.get(index);
             String property = "lite.node.principals[%d]".formatted(index);
             if (principal.name() == null || principal.name().isBlank()) {
                 throw new IllegalArgumentException("%s.name is blank; it must have a character".formatted(property));

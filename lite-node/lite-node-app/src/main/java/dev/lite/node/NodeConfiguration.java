@@ -168,6 +168,12 @@ class NodeConfiguration {
         if (parent != null) {
             makeDirectory(parent, "lite.node.socket");
         }
+        String unlimited = PrincipalProperties.unlimited(properties.principals());
+        if (unlimited != null) {
+            log.info(
+                    "may use every name of LMRs, locks, barriers, functions and ports, also those of others: {} (lite.node.principals[n].names limits it)",
+                    unlimited);
+        }
         SessionServer server = new SessionServer(config, node);
         server.start();
         return server;

@@ -1,6 +1,5 @@
 package dev.lite.node;
 
-import dev.lite.api.Priority;
 import dev.lite.cluster.process.HostName;
 import dev.lite.cluster.process.Trust;
 import dev.lite.cluster.qos.QosPolicy;
@@ -8,7 +7,6 @@ import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNodeConfig;
-import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,7 +17,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -69,7 +66,7 @@ record NodeProperties(
         @DefaultValue Tcp tcp,
         @DefaultValue Rdma rdma,
         @DefaultValue Limits limits,
-        @DefaultValue List<Principal> principals,
+        @DefaultValue List<PrincipalProperties> principals,
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue("10m") Duration orphanGrace,
@@ -104,6 +101,8 @@ record NodeProperties(
      * Limits, checked before anything is allocated.
      *
      * @param lmrSize Maximum size of an LMR. Default: limited by the memory only.
+     * @param handles Maximum number of handles of all applications, divided among principals; 0 means one for each KB of the
+     *     largest heap.
      * @param handlesPerSession Maximum number of handles of one application.
      * @param nodes Maximum number of nodes in the cluster; node ids are below it. Fixed when the arena is created.
      * @param sessions Maximum number of attached applications.
@@ -113,6 +112,7 @@ record NodeProperties(
      */
     record Limits(
             @Nullable DataSize lmrSize,
+            @DefaultValue("0") int handles,
             @DefaultValue("1048576") int handlesPerSession,
             @DefaultValue("64") int nodes,
             @DefaultValue("256") int sessions,
@@ -125,51 +125,7 @@ record NodeProperties(
 
         private LiteNodeConfig.Limits toConfig(int extents) {
             return new LiteNodeConfig.Limits(
-                    bytes(lmrSize), handlesPerSession, extents, nodes, bytes(bytesPerPrincipal));
-        }
-    }
-
-    /**
-     * Identity of an application. All configured values must match.
-     *
-     * @param name Name of the application in permissions.
-     * @param uid User id of its process. Default: any.
-     * @param token Secret that the application must send. Default: none is required.
-     * @param tokenFile File with the token, instead of the property; trailing line breaks are ignored.
-     * @param priority Highest priority of its operations: high or low.
-     */
-    record Principal(
-            String name,
-            @Nullable Integer uid,
-            @Nullable String token,
-            @Nullable Path tokenFile,
-            @DefaultValue("high") Priority priority) {
-
-        boolean needsToken() {
-            return token != null || tokenFile != null;
-        }
-
-        private @Nullable String configuredToken() {
-            Path file = tokenFile;
-            if (file == null) {
-                return token;
-            }
-            String property = "the token-file of principal " + name;
-            if (token != null) {
-                throw new IllegalArgumentException("the token and %s are both set; set only one".formatted(property));
-            }
-            Trust.checkSecretFile(property, file);
-            try {
-                return Files.readString(file).stripTrailing();
-            } catch (IOException e) {
-                throw new UncheckedIOException("%s, %s, cannot be read".formatted(property, file), e);
-            }
-        }
-
-        @Override
-        public String toString() {
-            return "Principal[name=%s, uid=%s, token=%s, priority=%s]"
-                    .formatted(name, uid, needsToken() ? "given" : "none", priority);
+                    bytes(lmrSize), handlesPerSession, handles, extents, nodes, bytes(bytesPerPrincipal));
         }
     }
 
@@ -455,7 +411,8 @@ record NodeProperties(
                 .limits(limits.toConfig(arena.extents()))
                 .deadline(deadline)
                 .channelsMax(channelsMax)
-                .priorities(priorities())
+                .priorities(PrincipalProperties.priorities(principals))
+                .names(PrincipalProperties.names(principals))
                 .qos(qos.toPolicy());
         if (chosen.contains("tcp")) {
             builder.fabricOptions("tcp", tcp.toOptions());
@@ -473,7 +430,7 @@ record NodeProperties(
         Path path = socket == null ? runDirectory.resolve("node.sock") : socket;
         SessionServerConfig config = SessionServerConfig.of(path.toAbsolutePath())
                 .withSocketMode(mode())
-                .withPolicy(policy())
+                .withPolicy(PrincipalProperties.policy(principals))
                 .withArea(session.toArea())
                 .withLimits(limits.sessions(), limits.handlesPerSession(), limits.requestsPerSession());
         return spins.session() == null ? config : config.withSpins(spins.session());
@@ -529,30 +486,5 @@ record NodeProperties(
             throw new IllegalArgumentException("lite.node.channels-max is %d; it must be 0 (no channels) to %d"
                     .formatted(channelsMax, NodeChannels.CHANNELS_MAX));
         }
-    }
-
-    private Map<String, Priority> priorities() {
-        Map<String, Priority> byPrincipal = new HashMap<>();
-        for (Principal principal : principals) {
-            Priority before = byPrincipal.put(principal.name(), principal.priority());
-            if (before != null && before != principal.priority()) {
-                throw new IllegalArgumentException(
-                        "lite.node.principals: \"%s\" has the priorities %s and %s; it can have only one"
-                                .formatted(principal.name(), before, principal.priority()));
-            }
-        }
-        return byPrincipal;
-    }
-
-    private PrincipalPolicy policy() {
-        if (principals.isEmpty()) {
-            return PrincipalPolicy.byUid();
-        }
-        return PrincipalPolicy.of(principals.stream()
-                .map(principal -> new PrincipalPolicy.Rule(
-                        principal.name(),
-                        principal.uid() == null ? OptionalInt.empty() : OptionalInt.of(principal.uid()),
-                        principal.configuredToken()))
-                .toList());
     }
 }

@@ -7,6 +7,7 @@ import dev.lite.api.Priority;
 import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.os.PeerCredentials;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
@@ -93,10 +94,11 @@ class NodePropertiesTest {
                         64 << 20,
                         ArenaConfig.Kept.AFTER_CRASH,
                         Path.of("/r"),
-                        new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8, 2 << 20),
+                        new LiteNodeConfig.Limits(1 << 20, 7, 0, 1000, 8, 2 << 20),
                         Duration.ofSeconds(3),
                         11,
                         13,
+                        Map.of(),
                         Map.of(),
                         QosPolicy.OFF,
                         Map.of(
@@ -252,6 +254,30 @@ class NodePropertiesTest {
                         "lite.node.principals[1].uid", "8"))
                 .toConfig("c");
         assertThat(config.priorities()).isEqualTo(Map.of("batch", Priority.LOW, "shop", Priority.HIGH));
+    }
+
+    @Test
+    void thePatternsOfNamesAreThoseOfTheirPrincipal() {
+        NodeProperties properties = bind(Map.of(
+                "lite.node.name", "n",
+                "lite.node.principals[0].name", "shop",
+                "lite.node.principals[0].uid", "7",
+                "lite.node.principals[0].names", "shop/**,common",
+                "lite.node.principals[0].may.call", "bank/pay",
+                "lite.node.principals[1].name", "batch",
+                "lite.node.principals[1].uid", "8"));
+        assertThat(properties.toConfig("c").names())
+                .isEqualTo(Map.of(
+                        "shop",
+                        NameRules.of(List.of("shop/**", "common"), Map.of(NameRules.Use.CALL, List.of("bank/pay")))));
+        assertThat(PrincipalProperties.unlimited(properties.principals())).isEqualTo("batch");
+        assertThatThrownBy(() -> bind(Map.of(
+                                "lite.node.name", "n",
+                                "lite.node.principals[0].name", "shop",
+                                "lite.node.principals[0].uid", "7",
+                                "lite.node.principals[0].may.lock", "a*b"))
+                        .toConfig("c"))
+                .hasMessageContaining("lite.node.principals: the names of \"shop\": \"a*b\" is not a pattern");
     }
 
     @Test

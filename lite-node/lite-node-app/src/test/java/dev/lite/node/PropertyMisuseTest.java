@@ -101,7 +101,7 @@ class PropertyMisuseTest {
     }
 
     private static boolean mayBeZero(String name) {
-        return Set.of("port", "extents", "channels-max", "poll", "session", "drain-timeout", "return-grace")
+        return Set.of("port", "extents", "handles", "channels-max", "poll", "session", "drain-timeout", "return-grace")
                 .contains(name.substring(name.lastIndexOf('.') + 1));
     }
 

@@ -67,6 +67,40 @@ public final class FairShares {
         }
     }
 
+    /** The places of one owner. */
+    public Share share(String owner) {
+        return new Share(this, owner);
+    }
+
+    /**
+     * The places of one owner. Any thread.
+     *
+     * @param places all places
+     * @param owner whose places they are
+     */
+    public record Share(FairShares places, String owner) {
+        /** {@link FairShares#take} for the owner. */
+        public boolean take() {
+            return places.take(owner);
+        }
+
+        /** {@link FairShares#giveBack} for the owner. */
+        public void giveBack() {
+            places.giveBack(owner);
+        }
+
+        /** What the owner and all owners have, and what all may have, for messages. */
+        public String describe() {
+            return "\"%s\" has %d of %d; all may have %d, and one principal as many as it leaves"
+                    .formatted(owner, places.of(owner), places.taken(), places.max());
+        }
+    }
+
+    /** What all owners may have. */
+    public int max() {
+        return max;
+    }
+
     /** What an owner has. */
     public synchronized int of(String owner) {
         return byOwner.getOrDefault(owner, 0);

@@ -2,7 +2,10 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The principal or the handle lacks a permission that the operation needs. Nothing was done. */
+/**
+ * The principal or the handle lacks a permission that the operation needs, or the principal may not use the name, also that of a lock,
+ * function or port. Nothing was done.
+ */
 public final class LmrPermissionException extends LiteException {
     private static final long serialVersionUID = 1L;
 

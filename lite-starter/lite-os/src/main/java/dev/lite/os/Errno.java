@@ -34,6 +34,8 @@ public final class Errno {
     public static final int EMSGSIZE = 90;
     /** The address is in use. */
     public static final int EADDRINUSE = 98;
+    /** A link that must not be followed, or too many. */
+    public static final int ELOOP = 40;
     /** Not an address of this host. */
     public static final int EADDRNOTAVAIL = 99;
     /** The peer disconnected before the connection was accepted. */
@@ -77,7 +79,7 @@ public final class Errno {
             Map.entry(EPIPE, "EPIPE"),
             Map.entry(36, "ENAMETOOLONG"),
             Map.entry(ENOSYS, "ENOSYS"),
-            Map.entry(40, "ELOOP"),
+            Map.entry(ELOOP, "ELOOP"),
             Map.entry(75, "EOVERFLOW"),
             Map.entry(88, "ENOTSOCK"),
             Map.entry(EMSGSIZE, "EMSGSIZE"),

@@ -21,9 +21,11 @@ final class MemoryCalls {
     private static final int O_CREAT = 0x40;
     private static final int O_EXCL = 0x80;
     private static final int O_CLOEXEC = 0x80000;
-    /** Includes O_DIRECTORY, which has another bit on aarch64. */
-    private static final int O_TMPFILE =
-            0x400000 | (System.getProperty("os.arch").equals("aarch64") ? 0x4000 : 0x10000);
+    private static final int O_PATH = 0x200000;
+    private static final boolean AARCH64 = System.getProperty("os.arch", "").equals("aarch64");
+    private static final int O_DIRECTORY = AARCH64 ? 0x4000 : 0x10000;
+    private static final int O_NOFOLLOW = AARCH64 ? 0x8000 : 0x20000;
+    private static final int O_TMPFILE = 0x400000 | O_DIRECTORY;
 
     private static final int OWNER_ONLY = 0600;
     private static final int SEEK_END = 2;
@@ -36,6 +38,8 @@ final class MemoryCalls {
             CLibrary.function("memfd_create", JAVA_INT, CLibrary.POINTER, JAVA_INT);
     private static final MethodHandle OPEN =
             CLibrary.variadic("open", 2, JAVA_INT, CLibrary.POINTER, JAVA_INT, JAVA_INT);
+    private static final MethodHandle OPENAT =
+            CLibrary.variadic("openat", 3, JAVA_INT, JAVA_INT, CLibrary.POINTER, JAVA_INT, JAVA_INT);
     private static final MethodHandle FCNTL = CLibrary.variadic("fcntl", 2, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT);
     private static final MethodHandle FTRUNCATE = CLibrary.function("ftruncate", JAVA_INT, JAVA_INT, JAVA_LONG);
     private static final MethodHandle POSIX_FALLOCATE =
@@ -81,6 +85,38 @@ final class MemoryCalls {
 
     static int openExisting(String path) {
         return open(path, O_RDWR | O_CLOEXEC);
+    }
+
+    /** Opens a directory, for finding what is in it only. */
+    static int openDirectory(String path) {
+        return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+
+    /** Opens a directory in another one, for finding what is in it only. Follows no link. */
+    static int openDirectoryIn(int directory, String name) {
+        return openIn(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+
+    /** Opens a file in a directory. Follows no link. */
+    static int openExistingIn(int directory, String name) {
+        return openIn(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    }
+
+    private static int openIn(int directory, String name, int flags) {
+        var state = CallState.current();
+        int descriptor;
+        try (var arena = Arena.ofConfined()) {
+            long text = arena.allocateFrom(name).address();
+            do {
+                descriptor = (int) OPENAT.invokeExact(state.capture, directory, text, flags, 0);
+            } while (descriptor < 0 && state.errno() == Errno.EINTR);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (descriptor < 0) {
+            throw new OsException("openat(%s)".formatted(name), state.errno());
+        }
+        return descriptor;
     }
 
     private static int open(String path, int flags) {

@@ -117,7 +117,22 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory openFile(Path file) {
         Linux.require();
-        int number = MemoryCalls.openExisting(file.toString());
+        return whole(MemoryCalls.openExisting(file.toString()), file.toString());
+    }
+
+    /**
+     * Maps all of an existing file of a directory for reading and writing.
+     *
+     * @param name the file's name in the directory
+     * @throws OsException ENOENT when the file does not exist, ELOOP when it is a link, EACCES when it belongs to another user
+     * @throws IllegalArgumentException when it is empty
+     */
+    public static SharedMemory openFile(OpenDirectory directory, String name) {
+        OpenDirectory.requireName(name);
+        return whole(MemoryCalls.openExistingIn(directory.number(), name), directory + "/" + name);
+    }
+
+    private static SharedMemory whole(int number, String file) {
         long bytes;
         try {
             bytes = MemoryCalls.size(number);
@@ -128,7 +143,7 @@ public final class SharedMemory implements AutoCloseable {
             Syscalls.close(number);
             throw e;
         }
-        return new SharedMemory(number, bytes, file.toString());
+        return new SharedMemory(number, bytes, file);
     }
 
     /**

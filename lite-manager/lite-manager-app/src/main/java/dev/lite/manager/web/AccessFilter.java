@@ -19,33 +19,65 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * Admits authorized requests only.
  *
- * <p>If a token is configured, every request except the probes must send it. Without a token the manager is bound to
+ * <p>If tokens are configured, every request except the probes must send one. A reader may only look: it makes no changes, and of the
+ * Actuator endpoints it sees those that show no secrets. Without a token the manager is bound to
  * loopback, and the remaining risk is a browser on this host: so requests for another host name (DNS rebinding) and changes
  * requested by pages of other sites (CSRF) are refused.
  */
 final class AccessFilter extends OncePerRequestFilter {
     private static final Set<String> READING = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+    /** Actuator endpoints that a reader may see. */
+    private static final Set<String> READABLE = Set.of("health", "info", "metrics", "prometheus");
+
     private static final long BODY_BYTES_MAX = 65_536;
 
-    private final @Nullable AccessToken token;
+    private final AccessTokens tokens;
+    private final Audit audit;
+    /** The path of the Actuator endpoints. */
+    private final String actuator;
+
     private final Set<String> probes;
     private final JsonMapper json;
 
-    /** @param probes paths that need no token */
-    AccessFilter(@Nullable AccessToken token, Set<String> probes, JsonMapper json) {
-        this.token = token;
-        this.probes = Set.copyOf(probes);
+    /** @param actuator the path of the Actuator endpoints; the probes below it need no token */
+    AccessFilter(AccessTokens tokens, Audit audit, String actuator, JsonMapper json) {
+        this.tokens = tokens;
+        this.audit = audit;
+        this.actuator = actuator;
+        this.probes = Set.of(actuator + "/health/liveness", actuator + "/health/readiness");
         this.json = json;
     }
 
     @Override
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        ProblemDetail refusal = probes.contains(request.getRequestURI()) ? null : refusalOf(request);
-        if (refusal == null) {
+        if (probes.contains(request.getRequestURI())) {
             chain.doFilter(request, response);
             return;
         }
+        Client client = tokens.isEmpty() ? Client.LOCAL : tokens.clientOf(request.getHeader(HttpHeaders.AUTHORIZATION));
+        ProblemDetail refusal = refusalOf(request, client);
+        if (refusal == null && client != null) {
+            admitted(client, request, response, chain);
+        } else if (refusal != null) {
+            audit.refused(client, request, refusal.getStatus());
+            refuse(refusal, response);
+        }
+    }
+
+    private void admitted(Client client, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        client.sends(request);
+        try {
+            chain.doFilter(request, response);
+        } finally {
+            if (!READING.contains(request.getMethod())) {
+                audit.answered(client, request, response.getStatus());
+            }
+        }
+    }
+
+    private void refuse(ProblemDetail refusal, HttpServletResponse response) throws IOException {
         if (refusal.getStatus() == HttpStatus.UNAUTHORIZED.value()) {
             // The second header makes a browser show a login dialog.
             response.addHeader(HttpHeaders.WWW_AUTHENTICATE, "Bearer realm=\"lite\"");
@@ -56,19 +88,31 @@ final class AccessFilter extends OncePerRequestFilter {
         json.writeValue(response.getOutputStream(), refusal);
     }
 
-    private @Nullable ProblemDetail refusalOf(HttpServletRequest request) {
-        if (token != null && !token.isShownBy(request.getHeader(HttpHeaders.AUTHORIZATION))) {
+    private @Nullable ProblemDetail refusalOf(HttpServletRequest request, @Nullable Client client) {
+        if (client == null) {
             return refusal(
                     HttpStatus.UNAUTHORIZED,
                     "this manager requires a token: send Authorization: Bearer TOKEN, or log in with the token as password");
         }
-        if (token == null && !isLoopback(request.getServerName())) {
+        if (tokens.isEmpty() && !isLoopback(request.getServerName())) {
             return refusal(
                     HttpStatus.FORBIDDEN,
                     "the request is for the host \"%s\"; without a token (lite.manager.token) only localhost and loopback addresses are allowed"
                             .formatted(request.getServerName()));
         }
-        return READING.contains(request.getMethod()) ? null : refusalOfAct(request);
+        boolean reads = READING.contains(request.getMethod());
+        if (client.role() == Role.READER && !(reads && mayRead(request))) {
+            return refusal(HttpStatus.FORBIDDEN, Refusals.readsOnlyText(client));
+        }
+        return reads ? null : refusalOfAct(request);
+    }
+
+    /** The decoded path decides, like the one that selects the endpoint. */
+    private boolean mayRead(HttpServletRequest request) {
+        String info = request.getPathInfo();
+        String path = request.getServletPath() + (info == null ? "" : info);
+        return !path.startsWith(actuator + "/")
+                || READABLE.contains(path.substring(actuator.length() + 1).split("/", 2)[0]);
     }
 
     private static @Nullable ProblemDetail refusalOfAct(HttpServletRequest request) {

@@ -3,6 +3,7 @@ package dev.lite.manager.web;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
 import org.apache.coyote.Processor;
 import org.apache.coyote.http11.Http11NioProtocol;
 import org.apache.tomcat.util.net.NioChannel;
@@ -13,10 +14,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * HTTP whose connections no single address can take all of: an address has half of {@code server.tomcat.max-connections} at most. For
- * a further one, the one ends from which nothing was read for the longest time: it has sent half a request, or none. Public,
- * because Tomcat creates it by its name.
+ * a further one, the one ends from which nothing was read for the longest time: it has sent half a request, or none.
+ *
+ * <p>A request line and its headers may arrive in pieces, but all of them within {@value #HEADER_TIMEOUTS} of Tomcat's
+ * {@code connection-timeout}s, which hold for each piece only. Public, because Tomcat creates it by its name.
  */
 public final class AddressLimitedHttp extends Http11NioProtocol {
+    private static final int HEADER_TIMEOUTS = 2;
+
     /** For Tomcat. */
     public AddressLimitedHttp() {
         super(new Endpoint());
@@ -25,6 +30,12 @@ public final class AddressLimitedHttp extends Http11NioProtocol {
     private static final class Endpoint extends NioEndpoint {
         /** Connections that are about to end. */
         private static final int ENDING_MAX = 16;
+
+        @Override
+        public void setHandler(Handler<NioChannel> handler) {
+            super.setHandler(new HeaderTimeout<>(
+                    handler, () -> HEADER_TIMEOUTS * TimeUnit.MILLISECONDS.toNanos(getConnectionTimeout())));
+        }
 
         @Override
         protected boolean setSocketOptions(SocketChannel socket) {

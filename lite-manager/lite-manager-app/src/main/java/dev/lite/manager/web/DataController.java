@@ -122,8 +122,10 @@ class DataController {
                     @RequestParam(required = false)
                     @Nullable
                     Long length,
+            HttpServletRequest request,
             HttpServletResponse response)
             throws IOException {
+        Client.requireOperator(request); // the bytes belong to applications
         try (LmrHandle handle = map(name, Permission.READ)) {
             checkOffset(handle, offset);
             long bytes = length == null ? handle.size() - offset : length;

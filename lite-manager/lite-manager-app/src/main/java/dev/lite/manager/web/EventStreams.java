@@ -49,6 +49,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
             Leadership leadership,
             OrderWatch orders,
             QosWatch qos,
+            Audit audit,
             WebProperties properties) {
         this.leadership = leadership;
         this.orders = orders;
@@ -65,12 +66,13 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         orders.addListener(this::ordersChanged);
         orders.start();
         qos.start(revision -> events.publish("qos", revision, revision));
+        audit.setListener(entry -> events.publish("audit", entry, null));
     }
 
     @Operation(
             summary = "Server-sent events",
             description =
-                    "Starts with an event \"state\" (the latest of every kind), or with the events missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"qos\", \"leadership\", \"directory\". Reconnect when the stream ends.")
+                    "Starts with an event \"state\" (the latest of every kind), or with the events missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"qos\", \"leadership\", \"directory\", \"audit\" (a request that may change something). Reconnect when the stream ends.")
     @GetMapping(path = "/api/events", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
     SseEmitter events(
             @Parameter(description = "The id of the last received event")

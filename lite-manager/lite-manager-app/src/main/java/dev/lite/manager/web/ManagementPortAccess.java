@@ -31,6 +31,9 @@ class ManagementPortAccess {
 
     @Bean
     WebServerFactoryCustomizer<TomcatServletWebServerFactory> managementConnections() {
-        return factory -> factory.setProtocol(AddressLimitedHttp.class.getName());
+        return factory -> {
+            factory.setProtocol(AddressLimitedHttp.class.getName());
+            factory.addEngineValves(new UnreadBodies());
+        };
     }
 }

@@ -53,6 +53,19 @@ final class Refusals {
         return new ErrorResponseException(HttpStatus.NOT_IMPLEMENTED, problem, null);
     }
 
+    /** A reader asks for what only operators may do. */
+    static ErrorResponseException readsOnly(Client client) {
+        return new ErrorResponseException(
+                HttpStatus.FORBIDDEN,
+                ProblemDetail.forStatusAndDetail(HttpStatus.FORBIDDEN, readsOnlyText(client)),
+                null);
+    }
+
+    static String readsOnlyText(Client client) {
+        return "the token \"%s\" may only read the state of the cluster; this request needs the role operator"
+                .formatted(client.name());
+    }
+
     /** A limit is reached. */
     static ErrorResponseException full(String what, long value, long limit) {
         ProblemDetail problem = ProblemDetail.forStatusAndDetail(

@@ -4,7 +4,6 @@ import dev.lite.cluster.process.StartException;
 import io.swagger.v3.oas.models.OpenAPI;
 import io.swagger.v3.oas.models.info.Info;
 import java.net.InetAddress;
-import java.util.Set;
 import org.apache.tomcat.util.buf.EncodedSolidusHandling;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -29,20 +28,25 @@ class WebConfiguration {
     /** Created with the web server, before the directory: a manager that may not listen changes nothing. */
     @Bean
     FilterRegistrationBean<AccessFilter> accessFilter(
-            WebProperties properties, Environment environment, JsonMapper json) {
-        AccessToken token = AccessToken.of(properties);
-        checkAddresses(environment, token);
-        String health = environment.getProperty("management.endpoints.web.base-path", "/actuator") + "/health/";
-        FilterRegistrationBean<AccessFilter> registration = new FilterRegistrationBean<>(
-                new AccessFilter(token, Set.of(health + "liveness", health + "readiness"), json));
+            WebProperties properties, Environment environment, Audit audit, JsonMapper json) {
+        AccessTokens tokens = AccessTokens.of(properties);
+        checkAddresses(environment, tokens);
+        String actuator = environment.getProperty("management.endpoints.web.base-path", "/actuator");
+        FilterRegistrationBean<AccessFilter> registration =
+                new FilterRegistrationBean<>(new AccessFilter(tokens, audit, actuator, json));
         registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
         return registration;
     }
 
-    private static void checkAddresses(Environment environment, @Nullable AccessToken token) {
+    @Bean
+    Audit audit() {
+        return new Audit();
+    }
+
+    private static void checkAddresses(Environment environment, AccessTokens tokens) {
         InetAddress address = address(environment, "server.address");
         if (!isLoopback(address)) {
-            if (token == null) {
+            if (tokens.isEmpty()) {
                 throw new StartException(
                         "server.address is %s, which is not a loopback address, and no token is configured: every client that reaches it could drain nodes"
                                 .formatted(address == null ? "not set" : address.getHostAddress()),
@@ -57,7 +61,7 @@ class WebConfiguration {
             }
         }
         // A separate management port exposes health and metrics, too.
-        if (token == null
+        if (tokens.isEmpty()
                 && environment.getProperty("management.server.port") != null
                 && !isLoopback(
                         environment.getProperty("management.server.address") == null
@@ -94,6 +98,7 @@ class WebConfiguration {
     WebServerFactoryCustomizer<TomcatServletWebServerFactory> connector() {
         return factory -> {
             factory.setProtocol(AddressLimitedHttp.class.getName());
+            factory.addEngineValves(new UnreadBodies());
             factory.addConnectorCustomizers(
                     connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
         };

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.cluster.process.StartException;
+import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
 import java.io.IOException;
 import java.net.URI;
@@ -12,8 +13,12 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.HexFormat;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -103,10 +108,105 @@ class AccessTest {
         }
     }
 
+    private static String sha256(String token) throws NoSuchAlgorithmException {
+        return HexFormat.of()
+                .formatHex(MessageDigest.getInstance("SHA-256").digest(token.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    @Test
+    void aReaderSeesTheStateButChangesNothingAndReadsNoMemoryAndEachOrderIsAudited(CapturedOutput output)
+            throws IOException, InterruptedException, NoSuchAlgorithmException {
+        String reader = "the-token-of-the-reader";
+        String operator = "the-token-of-the-operator";
+        try (RunningManager manager = new RunningManager(
+                work,
+                "--lite.manager.token=" + TOKEN,
+                "--lite.manager.tokens[0].name=wall",
+                "--lite.manager.tokens[0].sha256=" + sha256(reader),
+                "--lite.manager.tokens[1].name=alice",
+                "--lite.manager.tokens[1].role=operator",
+                "--lite.manager.tokens[1].sha256=" + sha256(operator),
+                "--management.endpoints.web.exposure.include=*",
+                "--management.endpoint.heapdump.access=unrestricted")) {
+            for (String path : new String[] {"/api/nodes", "/api/orders", "/actuator/health", "/actuator/metrics"}) {
+                assertThat(status(manager, path, reader)).as(path).isEqualTo(200);
+            }
+            for (String path : new String[] {
+                "/api/lmrs/a/content", "/api/lmrs/a/%63ontent", "/api/lmrs/a/content;x", "/actuator/heapdump",
+                "/%61ctuator/heapdump", "/actuator/heapdump;x", "/api/../actuator/env", "/actuator/env"
+            }) {
+                assertThat(status(manager, path, reader)).as(path).isIn(400, 403);
+            }
+            HttpResponse<String> refused = post(manager, "/api/rebalance", reader);
+            assertThat(refused.statusCode()).isEqualTo(403);
+            assertThat(refused.body())
+                    .contains(
+                            "the token \\\"wall\\\" may only read the state of the cluster; this request needs the role operator");
+            assertThat(post(manager, "/api/rebalance", "the-token-of-nobody").statusCode())
+                    .isEqualTo(401);
+
+            try (EventReader events =
+                    EventReader.open(manager.uri("/api/events"), null, "Authorization", "Bearer " + reader)) {
+                assertThat(events.next().type()).isEqualTo("state");
+                assertThat(post(manager, "/api/rebalance", operator).statusCode())
+                        .isEqualTo(202);
+                assertThat(events.nextOf("audit", entry -> true).data().toString())
+                        .contains("\"client\":\"alice\"")
+                        .contains("\"path\":\"/api/rebalance\"")
+                        .contains("\"status\":202");
+                assertThat(post(manager, "/api/nodes/no-such-node/drain", TOKEN).statusCode())
+                        .isEqualTo(404);
+                assertThat(events.nextOf("audit", entry -> true).data().toString())
+                        .contains("\"client\":\"token\"");
+            }
+        }
+        assertThat(output.getAll())
+                .containsPattern(
+                        "lite.audit .*client=alice role=operator address=127.0.0.1 POST /api/rebalance .* status=202")
+                .containsPattern("lite.audit .*refused client=wall address=127.0.0.1 POST /api/rebalance status=403")
+                .containsPattern("lite.audit .*refused client=unknown address=127.0.0.1 POST /api/rebalance status=401")
+                .doesNotContain(reader, operator, TOKEN);
+    }
+
+    private static int status(RunningManager manager, String path, String token)
+            throws IOException, InterruptedException {
+        return manager.get(path, "Authorization", "Bearer " + token).statusCode();
+    }
+
+    private static HttpResponse<String> post(RunningManager manager, String path, String token)
+            throws IOException, InterruptedException {
+        return manager.send(HttpRequest.newBuilder(manager.uri(path))
+                .header("Authorization", "Bearer " + token)
+                .header("Content-Type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString("{}")));
+    }
+
+    @Test
+    void aWrongNameOrHashOfATokenIsRefused() {
+        String hash = "ab".repeat(32);
+        assertThatThrownBy(() -> AccessTokens.of(named("a b", hash)))
+                .hasMessageContaining("lite.manager.tokens[0].name");
+        assertThatThrownBy(() -> AccessTokens.of(named("a", "secret")))
+                .hasMessageContaining("lite.manager.tokens[0].sha256")
+                .hasMessageNotContaining("secret");
+        assertThatThrownBy(() -> AccessTokens.of(named("token", hash))).hasMessageContaining("another token");
+        assertThat(named("a", hash).toString()).doesNotContain(hash);
+    }
+
+    private static WebProperties named(String name, String sha256) {
+        Duration second = Duration.ofSeconds(1);
+        return new WebProperties(
+                null,
+                null,
+                List.of(new WebProperties.NamedToken(name, Role.READER, sha256)),
+                second,
+                new WebProperties.Events(1, 1, 1, second, second));
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"short", "a token with a blank in it", "täken-of-16-bytes-or-more"})
     void anInvalidTokenIsRefusedWithoutBeingPrinted(String token) {
-        assertThatThrownBy(() -> AccessToken.of(properties(token, null)))
+        assertThatThrownBy(() -> AccessTokens.of(properties(token, null)))
                 .isInstanceOf(StartException.class)
                 .hasMessageContaining("lite.manager.token")
                 .hasMessageNotContaining(token);
@@ -115,10 +215,10 @@ class AccessTest {
     @Test
     void anUnreadableOrSuperfluousTokenFileIsReported() {
         Path missing = work.resolve("missing");
-        assertThatThrownBy(() -> AccessToken.of(properties(null, missing)))
+        assertThatThrownBy(() -> AccessTokens.of(properties(null, missing)))
                 .isInstanceOf(StartException.class)
                 .hasMessageContaining(missing.toString());
-        assertThatThrownBy(() -> AccessToken.of(properties(TOKEN, missing)))
+        assertThatThrownBy(() -> AccessTokens.of(properties(TOKEN, missing)))
                 .isInstanceOf(StartException.class)
                 .hasMessageContaining("both set");
         assertThat(properties(TOKEN, null).toString()).doesNotContain(TOKEN);
@@ -126,7 +226,7 @@ class AccessTest {
 
     private static WebProperties properties(@Nullable String token, @Nullable Path file) {
         Duration second = Duration.ofSeconds(1);
-        return new WebProperties(token, file, second, new WebProperties.Events(1, 1, 1, second, second));
+        return new WebProperties(token, file, List.of(), second, new WebProperties.Events(1, 1, 1, second, second));
     }
 
     private static int status(RunningManager manager, String authorization) throws IOException, InterruptedException {

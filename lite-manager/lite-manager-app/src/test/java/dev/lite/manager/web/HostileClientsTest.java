@@ -8,6 +8,7 @@ import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.nio.charset.StandardCharsets;
@@ -83,6 +84,51 @@ class HostileClientsTest {
             request.header("Authorization", authorization);
         }
         return manager.send(request).statusCode();
+    }
+
+    @Test
+    void aHeaderThatArrivesByteByByteEndsItsConnection() throws IOException {
+        try (RunningManager manager = new RunningManager(work, "--server.tomcat.connection-timeout=500ms");
+                Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port())) {
+            socket.setSoTimeout(1);
+            socket.getOutputStream()
+                    .write("GET /api/nodes HTTP/1.1\r\nHost: localhost\r\nX: ".getBytes(StandardCharsets.US_ASCII));
+            Waits.until("the manager closes the connection", () -> {
+                try {
+                    socket.getOutputStream().write('x'); // never longer apart than the time-out
+                    return socket.getInputStream().read() < 0;
+                } catch (SocketTimeoutException stillOpen) {
+                    return false;
+                } catch (IOException reset) {
+                    return true;
+                }
+            });
+        }
+    }
+
+    @Test
+    void bodiesThatNeverArriveTakeNoThreadsFromOthers() throws IOException, InterruptedException {
+        try (RunningManager manager =
+                new RunningManager(work, "--lite.manager.token=" + TOKEN, "--server.tomcat.connection-timeout=1h")) {
+            List<Socket> sockets = new ArrayList<>();
+            try {
+                for (int i = 0; i < 64; i++) {
+                    Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port());
+                    sockets.add(socket);
+                    socket.getOutputStream()
+                            .write("POST /api/rebalance HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"
+                                    .getBytes(StandardCharsets.US_ASCII));
+                }
+                for (int i = 0; i < 20; i++) {
+                    assertThat(status(manager, manager.port(), "/api/nodes", "Bearer " + TOKEN))
+                            .isEqualTo(200);
+                }
+            } finally {
+                for (Socket socket : sockets) {
+                    socket.close();
+                }
+            }
+        }
     }
 
     @Test

@@ -6,10 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
@@ -17,6 +23,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.local.LocalCluster;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -33,8 +40,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
@@ -53,9 +65,10 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(300)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class HostileClusterTest {
-    private static final String GREEDY = "the token of the greedy application";
-    private static final String GOOD = "the token of the good application";
-    private static final Duration SOON = Waits.seconds(30);
+    private static final String GREEDY = HostileCluster.GREEDY;
+    private static final String GOOD = HostileCluster.GOOD;
+    private static final Duration SOON = HostileCluster.SOON;
+    private static final int HANDLES = 20_000;
     private static final long SAMPLE_NS = 300_000_000;
     private static final HostileReport REPORT = new HostileReport();
 
@@ -70,22 +83,7 @@ class HostileClusterTest {
 
     @BeforeAll
     static void start() {
-        cluster = LocalCluster.builder()
-                .name("h" + ProcessHandle.current().pid())
-                .jars(
-                        Path.of(System.getProperty("lite.system.manager-jar")),
-                        Path.of(System.getProperty("lite.system.node-jar")))
-                .nodes(2)
-                .fabrics("tcp")
-                .arenaBytes(256 << 20)
-                .principal("greedy", GREEDY)
-                .principal("good", GOOD)
-                .retainArenas(true)
-                .startDeadline(Waits.seconds(90))
-                .logDirectory(Path.of(System.getProperty("lite.system.logs"), "hostile"))
-                .build();
-        cluster.startManager();
-        cluster.startNodes();
+        cluster = HostileCluster.start("h");
         neighbour = new Neighbour(attach(GOOD));
         double unused = rate(); // warms up
     }
@@ -102,9 +100,7 @@ class HostileClusterTest {
     }
 
     private static Lite attach(String token) {
-        return Lite.attach(AttachOptions.to(cluster.socket(1), "hostile-test")
-                .withToken(token)
-                .withDeadline(SOON));
+        return HostileCluster.attach(cluster, token);
     }
 
     /** The neighbour's operations per second, now. */
@@ -218,7 +214,7 @@ class HostileClusterTest {
         int opened = 0;
         try (RawApplication raw = new RawApplication(cluster.socket(1)).attach(GREEDY);
                 Lite other = attach(GOOD)) {
-            while (raw.open(RpcKind.SERVER, "node-1", "f" + opened) >= 0) {
+            while (raw.open(RpcKind.SERVER, "node-1", "greedy/f" + opened) >= 0) {
                 opened++;
                 assertThat(opened).isLessThan(4096);
             }
@@ -237,8 +233,8 @@ class HostileClusterTest {
                 Lite other = attach(GOOD)) {
             assertThatThrownBy(() -> {
                         for (int port = 0; port < 1000; port++) {
-                            ports.add(greedy.rpc().messages("p" + port));
-                            sent[0] += fill(greedy, "p" + port, message);
+                            ports.add(greedy.rpc().messages("greedy/p" + port));
+                            sent[0] += fill(greedy, "greedy/p" + port, message);
                         }
                     })
                     .isInstanceOfSatisfying(
@@ -331,10 +327,7 @@ class HostileClusterTest {
             Waits.until(
                     "the restarted node is connected",
                     SOON,
-                    () -> lite.nodes().stream()
-                            .filter(node -> node.name().equals("node-2"))
-                            .map(NodeInfo::fabric)
-                            .anyMatch("tcp"::equals));
+                    () -> fabricOfTheOther(lite).equals("tcp"));
             held("half-open connections at the TCP port", sockets.size(), "a restarted node connected");
         } finally {
             closeAll(sockets);
@@ -411,6 +404,180 @@ class HostileClusterTest {
 
     @Test
     @Order(11)
+    void namesOfOthers() {
+        int tried = 0;
+        try (Lite good = attach(GOOD);
+                Lite greedy = attach(GREEDY);
+                RpcServer served = good.rpc().serve("good/function")) {
+            assertThat(served).isNotNull();
+            good.memory().malloc(LmrSpec.of(64).withName("good/there"));
+            for (String name : List.of("good/there", "good/gone", "good/function", "greedy", "never")) {
+                for (Consumer<String> attack : squats(greedy)) {
+                    assertThatThrownBy(() -> attack.accept(name))
+                            .isInstanceOf(LmrPermissionException.class)
+                            .hasMessageContaining("\"greedy\" may not")
+                            .hasMessageContaining("\"%s\"".formatted(name));
+                    tried++;
+                }
+            }
+            held("names of another principal", tried, "refused, whether they exist or not");
+        }
+    }
+
+    private static List<Consumer<String>> squats(Lite greedy) {
+        return List.of(
+                name -> greedy.memory().malloc(LmrSpec.of(64).withName(name)),
+                name -> greedy.memory().map(name, Permission.READ),
+                name -> greedy.sync().lock(name).acquire(SOON),
+                name -> greedy.sync().barrier(name, 1).await(SOON),
+                name -> greedy.rpc().serve(name),
+                name -> greedy.rpc().messages(name));
+    }
+
+    @Test
+    @Order(12)
+    void guessedTokens() throws ProtocolException {
+        int tried = 500;
+        for (int i = 0; i < tried; i++) {
+            String token = i % 3 == 0 ? "" : i % 3 == 1 ? GOOD + i : GOOD.substring(0, i % GOOD.length());
+            try (RawApplication raw = new RawApplication(cluster.socket(1))) {
+                raw.hello(SessionProtocol.VERSION, token);
+                assertThat(raw.isRefused()).as(token).isTrue();
+            }
+        }
+        held("guessed tokens of principals", tried, "all refused");
+    }
+
+    @Test
+    @Order(13)
+    void handlesOfOnePrincipal() {
+        int tried = 0;
+        try (Lite greedy = attach(GREEDY);
+                Lite other = attach(GOOD)) {
+            greedy.memory().malloc(LmrSpec.of(64).withName("greedy/one"));
+            LimitExceededException refused = null;
+            while (refused == null) {
+                try {
+                    greedy.memory().map("greedy/one", Permission.READ);
+                    tried++;
+                } catch (LimitExceededException full) {
+                    refused = full;
+                }
+                assertThat(tried).isLessThan(HANDLES);
+            }
+            assertThat(refused).hasMessageContaining("lite.node.limits.handles");
+            other.memory().malloc(LmrSpec.of(64)).free();
+            held("handles of one principal", tried + 1, "refused after %d of %d".formatted(tried + 1, HANDLES));
+        }
+    }
+
+    @Test
+    @Order(14)
+    void commandsThatWaitForASilentPeer() {
+        List<Lite> sessions = new ArrayList<>();
+        List<LmrHandle> there = new ArrayList<>();
+        List<Thread> waiting = new ArrayList<>();
+        AtomicBoolean over = new AtomicBoolean();
+        try {
+            for (int session = 0; session < 4; session++) {
+                sessions.add(HostileCluster.attach(cluster, GREEDY, Waits.seconds(3)));
+                there.add(sessions.getLast().memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("node-2"))));
+            }
+            cluster.node(2).pause();
+            for (LmrHandle handle : there) {
+                for (int slot = 0; slot < 64; slot++) {
+                    waiting.add(Thread.ofVirtual().start(() -> addUntil(over, handle)));
+                }
+            }
+            try (Lite other = attach(GOOD)) {
+                LmrHandle here = other.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("node-1")));
+                for (int i = 0; i < 1000; i++) {
+                    assertThat(here.fetchAdd(0, 1)).isEqualTo(i);
+                }
+                here.free();
+            }
+            held("commands that wait for a silent peer", waiting.size(), "others execute theirs");
+        } finally {
+            over.set(true);
+            cluster.node(2).resume();
+            Waits.until("they end", SOON, () -> waiting.stream().noneMatch(Thread::isAlive));
+            sessions.forEach(Lite::close);
+        }
+        awaitConnection();
+    }
+
+    private static void addUntil(AtomicBoolean over, LmrHandle there) {
+        while (!over.get()) {
+            try {
+                assertThat(there.fetchAdd(0, 1)).isNotNegative();
+            } catch (LiteException late) {
+                assertThat(late).isNotNull();
+            }
+        }
+    }
+
+    private static void awaitConnection() {
+        try (Lite lite = attach(GOOD)) {
+            Waits.until(
+                    "the other node is connected",
+                    SOON,
+                    () -> fabricOfTheOther(lite).equals("tcp"));
+        }
+    }
+
+    private static String fabricOfTheOther(Lite lite) {
+        return lite.nodes().stream()
+                .filter(node -> node.name().equals("node-2"))
+                .map(NodeInfo::fabric)
+                .findFirst()
+                .orElse("none");
+    }
+
+    @Test
+    @Order(15)
+    void fourApplicationsWithSixtyFourCallsEach() {
+        int applications = 4;
+        int under = 64;
+        int calls = 64 * 40;
+        List<Lite> sessions = new ArrayList<>();
+        try (Lite server = Lite.attach(AttachOptions.to(cluster.socket(2), "hostile-test")
+                .withToken(GOOD)
+                .withDeadline(SOON))) {
+            RpcServer echo = server.rpc().register("echo", 8, RpcCall::request);
+            for (int application = 0; application < applications; application++) {
+                sessions.add(attach(GOOD));
+            }
+            List<CompletableFuture<Void>> ends = sessions.stream()
+                    .map(lite -> CompletableFuture.runAsync(() -> callMany(lite, under, calls)))
+                    .toList();
+            ends.forEach(CompletableFuture::join);
+            echo.close();
+            held("four good applications with 64 calls each under way", applications * calls, "each call was answered");
+        } finally {
+            sessions.forEach(Lite::close);
+        }
+    }
+
+    /** Keeps so many calls under way until all are answered, each with its own request. */
+    private static void callMany(Lite lite, int under, int calls) {
+        Deque<CompletableFuture<byte[]>> waiting = new ArrayDeque<>();
+        int answered = 0;
+        for (int call = 0; answered < calls; call++) {
+            if (call < calls) {
+                waiting.add(lite.rpc().callAsync("node-2", "echo", number(call), SOON));
+            }
+            if (waiting.size() == under || call >= calls) {
+                assertThat(waiting.remove().join()).isEqualTo(number(answered++));
+            }
+        }
+    }
+
+    private static byte[] number(int call) {
+        return ByteBuffer.allocate(Integer.BYTES).putInt(call).array();
+    }
+
+    @Test
+    @Order(16)
     void aTruncatedArenaEndsItsNodeWithOneLine() throws IOException {
         Path arena = cluster.arenaDirectory().resolve("node-2").resolve("arena");
         try (RandomAccessFile file = new RandomAccessFile(arena.toFile(), "rw")) {

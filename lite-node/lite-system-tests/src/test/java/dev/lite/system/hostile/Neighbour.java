@@ -4,35 +4,44 @@ import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.testing.Waits;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
 
-/** A well-behaved application: one thread that writes, reads back and compares. */
+/** A well-behaved application: threads that each write, read back and compare. */
 final class Neighbour implements AutoCloseable {
     private final Lite lite;
     private final LmrHandle memory;
-    private final Thread thread;
-    private final AtomicLong operations = new AtomicLong();
+    private final List<Thread> threads = new ArrayList<>();
+    private final LongAdder operations = new LongAdder();
     private volatile boolean closed;
     private volatile String wrong = "";
 
     /** @param lite its session, which it closes */
     Neighbour(Lite lite) {
-        this.lite = lite;
-        memory = lite.memory().malloc(LmrSpec.of(4096));
-        thread = Thread.ofPlatform().daemon().name("neighbour").start(this::run);
+        this(lite, 1);
     }
 
-    private void run() {
+    Neighbour(Lite lite, int busy) {
+        this.lite = lite;
+        memory = lite.memory().malloc(LmrSpec.of(64L * (busy + 1)));
+        for (int thread = 1; thread <= busy; thread++) {
+            long offset = 64L * thread;
+            threads.add(Thread.ofPlatform().daemon().name("neighbour").start(() -> run(offset)));
+        }
+    }
+
+    private void run(long offset) {
         long value = 0;
         try {
             while (!closed) {
                 value++;
-                memory.putLong(64, value);
-                long read = memory.getLong(64);
+                memory.putLong(offset, value);
+                long read = memory.getLong(offset);
                 if (read != value) {
                     wrong = "read %d after writing %d".formatted(read, value);
                 }
-                operations.incrementAndGet();
+                operations.increment();
             }
         } catch (RuntimeException e) {
             if (!closed) {
@@ -48,13 +57,13 @@ final class Neighbour implements AutoCloseable {
 
     /** Operations so far. */
     long operations() {
-        return operations.get();
+        return operations.sum();
     }
 
     @Override
     public void close() {
         closed = true;
-        Waits.until("the neighbour has stopped", () -> !thread.isAlive());
+        Waits.until("the neighbour has stopped", () -> threads.stream().noneMatch(Thread::isAlive));
         lite.close();
     }
 }

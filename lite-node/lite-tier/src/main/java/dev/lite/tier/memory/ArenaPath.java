@@ -1,5 +1,8 @@
 package dev.lite.tier.memory;
 
+import dev.lite.os.Errno;
+import dev.lite.os.OpenDirectory;
+import dev.lite.os.OsException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -15,7 +18,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The directories and files of an arena, and who owns them. Somebody else may have made them before this node, to read its memory
  * or to give it another content. So everything below the root belongs to this user alone: directories and files without links, which
- * no other user may write to.
+ * no other user may write to. Each directory is opened from the one above it and checked while it is open, and what is in the last
+ * one is found from there. So nobody can exchange one of them between the check and the use.
  */
 final class ArenaPath {
     private static final Logger log = LoggerFactory.getLogger(ArenaPath.class);
@@ -34,37 +38,64 @@ final class ArenaPath {
      *
      * @param root the parent of all arenas; may belong to the superuser, too
      * @param directory below the root
+     * @return the directory, which the caller closes
      * @throws ArenaException if one does not belong to this user alone
      * @throws IOException if one cannot be created
      */
-    static void prepare(Path root, Path directory) throws IOException {
+    static OpenDirectory prepare(Path root, Path directory) throws IOException {
         Path parent = root.toAbsolutePath().getParent();
         if (parent != null && Files.notExists(parent)) {
             Files.createDirectories(
                     parent, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         }
         create(root);
-        checkRoot(root);
-        Path below = root;
-        for (Path name : root.relativize(directory)) {
-            below = below.resolve(name);
-            create(below);
-            check(below, DIRECTORY, OTHERS_WRITE);
+        OpenDirectory held = OpenDirectory.open(root);
+        try {
+            checkRoot(root, held);
+            Path below = root;
+            for (Path name : root.relativize(directory)) {
+                below = below.resolve(name);
+                OpenDirectory next = child(held, name.toString(), below);
+                held.close();
+                held = next;
+                check(below, attributes(held.path()), DIRECTORY, OTHERS_WRITE);
+            }
+            return held;
+        } catch (RuntimeException | IOException e) {
+            held.close();
+            throw e;
+        }
+    }
+
+    private static OpenDirectory child(OpenDirectory held, String name, Path shown) throws IOException {
+        create(held.resolve(name));
+        try {
+            return held.child(name);
+        } catch (OsException e) {
+            throw foreign(shown, "it is no directory, or a link (%s)".formatted(Errno.name(e.errno())));
         }
     }
 
     /**
-     * Checks a file that exists.
+     * Checks a file that is open.
      *
+     * @param file its path, for messages
+     * @param descriptor open for it
      * @throws ArenaException if it does not belong to this user alone
      * @throws IOException if it cannot be read
      */
-    static void checkFile(Path file) throws IOException {
-        Map<String, Object> attributes = check(file, FILE, OTHERS);
+    static void checkFile(Path file, int descriptor) throws IOException {
+        Map<String, Object> attributes = attributes(Path.of("/proc/self/fd/" + descriptor));
+        check(file, attributes, FILE, OTHERS);
         int links = number(attributes, "nlink");
         if (links != 1) {
             throw foreign(file, "it has %d names; an arena has one".formatted(links));
         }
+    }
+
+    /** The refusal of a link in place of a file. */
+    static ArenaException isLink(Path file) {
+        return foreign(file, "it is no file, or a link");
     }
 
     private static void create(Path directory) throws IOException {
@@ -79,10 +110,10 @@ final class ArenaPath {
         }
     }
 
-    private static void checkRoot(Path root) throws IOException {
+    private static void checkRoot(Path root, OpenDirectory held) throws IOException {
         // Its last component may be a link of the superuser's or this user's, as /dev/shm is on some systems.
         Map<String, Object> itself = attributes(root, LinkOption.NOFOLLOW_LINKS);
-        Map<String, Object> target = attributes(root);
+        Map<String, Object> target = attributes(held.path());
         for (Map<String, Object> each : List.of(itself, target)) {
             int owner = number(each, "uid");
             if (owner != self() && owner != ROOT_USER) {
@@ -90,9 +121,6 @@ final class ArenaPath {
             }
         }
         int mode = number(target, "mode");
-        if ((mode & TYPE) != DIRECTORY) {
-            throw foreign(root, "it is no directory");
-        }
         if ((mode & OTHERS_WRITE) != 0 && (mode & STICKY) == 0) {
             log.warn(
                     "other users may write to {}, the parent directory of all arenas: use a directory of this user's",
@@ -100,8 +128,7 @@ final class ArenaPath {
         }
     }
 
-    private static Map<String, Object> check(Path path, int type, int forbidden) throws IOException {
-        Map<String, Object> attributes = attributes(path, LinkOption.NOFOLLOW_LINKS);
+    private static void check(Path path, Map<String, Object> attributes, int type, int forbidden) throws IOException {
         int mode = number(attributes, "mode");
         int owner = number(attributes, "uid");
         if ((mode & TYPE) != type) {
@@ -113,7 +140,6 @@ final class ArenaPath {
         if ((mode & forbidden) != 0) {
             throw foreign(path, "other users have access to it: its mode is %04o".formatted(mode & 07777));
         }
-        return attributes;
     }
 
     private static int number(Map<String, Object> attributes, String name) {

@@ -1,5 +1,7 @@
 package dev.lite.tier.memory;
 
+import dev.lite.os.Errno;
+import dev.lite.os.OpenDirectory;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
@@ -103,32 +105,39 @@ public final class NodeArena implements AutoCloseable {
         if (config.kept() == ArenaConfig.Kept.NEVER) {
             return createUnnamed(config);
         }
-        Path directory = config.directory();
-        FileChannel lock = lock(directory, config);
-        Path file = directory.resolve(FILE);
-        try {
-            if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
-                return adopt(config, lock, file);
+        try (OpenDirectory held = prepare(config)) {
+            FileChannel lock = lock(held, config);
+            Path file = held.resolve(FILE);
+            try {
+                if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+                    return adopt(config, lock, held);
+                }
+                return create(config, lock, file);
+            } catch (RuntimeException | Error e) {
+                if (Files.notExists(file, LinkOption.NOFOLLOW_LINKS)) {
+                    removeDirectories(config);
+                }
+                closeQuietly(lock);
+                throw e;
             }
-            return create(config, lock, file);
-        } catch (RuntimeException | Error e) {
-            if (Files.notExists(file, LinkOption.NOFOLLOW_LINKS)) {
-                removeDirectories(config);
-            }
-            closeQuietly(lock);
-            throw e;
         }
     }
 
-    private static FileChannel lock(Path directory, ArenaConfig config) {
+    private static OpenDirectory prepare(ArenaConfig config) {
+        try {
+            return ArenaPath.prepare(config.root(), config.directory());
+        } catch (IOException | OsException e) {
+            throw new ArenaException(
+                    "cannot create the arena directory %s: %s".formatted(config.directory(), reason(e)), e);
+        }
+    }
+
+    private static FileChannel lock(OpenDirectory held, ArenaConfig config) {
+        Path directory = config.directory();
         FileChannel channel = null;
         try {
-            ArenaPath.prepare(config.root(), directory);
             channel = FileChannel.open(
-                    directory.resolve(LOCK),
-                    StandardOpenOption.CREATE,
-                    StandardOpenOption.WRITE,
-                    LinkOption.NOFOLLOW_LINKS);
+                    held.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
             FileLock lock = channel.tryLock();
             if (lock != null) {
                 return channel;
@@ -137,8 +146,7 @@ public final class NodeArena implements AutoCloseable {
             // This process holds the lock itself: refuse as for another process.
         } catch (IOException e) {
             closeQuietly(channel);
-            throw new ArenaException(
-                    "cannot create or lock the arena directory %s: %s".formatted(directory, reason(e)), e);
+            throw new ArenaException("cannot lock the arena directory %s: %s".formatted(directory, reason(e)), e);
         }
         closeQuietly(channel);
         throw new ArenaException(
@@ -147,6 +155,7 @@ public final class NodeArena implements AutoCloseable {
                 null);
     }
 
+    /** @param file the path of the arena by the open directory */
     private static NodeArena create(ArenaConfig config, FileChannel lock, Path file) {
         long bytes = fileBytes(config);
         // Create it under another name and rename it when complete: nobody adopts an incomplete file.
@@ -163,7 +172,7 @@ public final class NodeArena implements AutoCloseable {
             }
             throw new ArenaException(
                     "cannot create the arena %s of %d bytes: %s. Free space on its file system: %d bytes"
-                            .formatted(file, bytes, reason(e), usable(file)),
+                            .formatted(config.directory().resolve(FILE), bytes, reason(e), usable(file)),
                     e);
         }
         return new NodeArena(config, lock, memory, false).opened();
@@ -204,19 +213,28 @@ public final class NodeArena implements AutoCloseable {
         return bytes;
     }
 
-    private static NodeArena adopt(ArenaConfig config, FileChannel lock, Path file) {
+    private static NodeArena adopt(ArenaConfig config, FileChannel lock, OpenDirectory held) {
+        Path file = config.directory().resolve(FILE);
         SharedMemory memory;
         try {
-            ArenaPath.checkFile(file);
-            memory = SharedMemory.openFile(file);
-        } catch (IOException | OsException | IllegalArgumentException e) {
+            memory = SharedMemory.openFile(held, FILE);
+        } catch (OsException e) {
+            if (e.errno() == Errno.ELOOP) {
+                throw ArenaPath.isLink(file);
+            }
+            throw new ArenaException("cannot map the arena %s: %s".formatted(file, reason(e)), e);
+        } catch (IllegalArgumentException e) {
             throw new ArenaException("cannot map the arena %s: %s".formatted(file, reason(e)), e);
         }
         try {
+            ArenaPath.checkFile(file, memory.descriptor());
             checkHeader(memory, config, file);
             NodeArena arena = new NodeArena(config, lock, memory, true);
             arena.table.check(file, arena.dataOffset(), memory.size());
             return arena.opened();
+        } catch (IOException e) {
+            memory.close();
+            throw new ArenaException("cannot check the arena %s: %s".formatted(file, reason(e)), e);
         } catch (RuntimeException | Error e) {
             memory.close();
             throw e;

@@ -15,8 +15,11 @@ import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.tier.FairShares;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.control.ControlChannel;
@@ -57,6 +60,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -69,6 +73,9 @@ import org.slf4j.LoggerFactory;
 public final class LiteNode implements SessionBackend, AutoCloseable {
     /** The default time after which memory that belongs to no LMR is freed. */
     public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
+
+    /** What applications wait for comes first. A malloc that finds no clean memory cleans itself. */
+    private static final int CLEANER_NICE = 10;
 
     private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
 
@@ -93,12 +100,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final SyncService sync;
     private final ExecutorService executor;
     private final Thread cleaner;
+    private boolean cleanerIsLowered; // confined to the cleaner
+    /** The handles of attached applications, by principal. */
+    private final FairShares handles;
+
     private final Set<PrincipalSession> sessions = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
     private LiteNode(
             LiteNodeConfig config, ClusterDirectory directory, NodeArena arena, List<FabricProvider> providers) {
         this.config = config;
+        this.handles = new FairShares(config.limits().handlesOfAll());
         this.directory = directory;
         this.arena = arena;
         this.allocator = new ArenaAllocator(arena, config.name());
@@ -289,6 +301,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** Zeroes freed memory; false if the node is closed, which also interrupts. */
     private boolean clean() throws InterruptedException {
+        if (!cleanerIsLowered && !Thread.currentThread().isVirtual()) { // in the simulation it is virtual
+            cleanerIsLowered = true;
+            ThreadPriority.lower(CLEANER_NICE);
+        }
         if (allocator.clean() == 0) {
             allocator.awaitFreed();
         }
@@ -297,19 +313,24 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     @Override
     public TierSession open(String principal, String application) {
-        return open(principal, application, priority(principal));
+        return open(principal, application, priority(principal), handles.share(principal));
     }
 
-    private PrincipalSession open(String principal, String application, Priority priority) {
+    /** @param places limits the handles of its principal; null: it is trusted */
+    private PrincipalSession open(
+            String principal, String application, Priority priority, FairShares.@Nullable Share places) {
         SessionQos its = qos.open(principal, priority);
+        NameRules names = config.names().getOrDefault(principal, NameRules.ALL);
         PrincipalSession session = new PrincipalSession(
                 this,
                 lmrs,
-                rpc.session(principal, its),
+                rpc.session(principal, its, names),
                 sync,
                 principal,
                 its,
+                names,
                 config.limits().handlesPerSession(),
+                places,
                 config.deadline());
         sessions.add(session);
         log.debug("session opened principal={} application={} priority={}", principal, application, priority);
@@ -321,12 +342,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller). */
     public Lite attach(String principal) {
-        return new EmbeddedLite(open(principal, "embedded"), config.deadline(), this::allTransfers);
+        return new EmbeddedLite(
+                open(principal, "embedded", priority(principal), null), config.deadline(), this::allTransfers);
     }
 
     /** {@link #attach(String)} with another priority than the configuration gives the principal. */
     public Lite attach(String principal, Priority priority) {
-        return new EmbeddedLite(open(principal, "embedded", priority), config.deadline(), this::allTransfers);
+        return new EmbeddedLite(open(principal, "embedded", priority, null), config.deadline(), this::allTransfers);
     }
 
     /** The policy for quality of service of this node. */

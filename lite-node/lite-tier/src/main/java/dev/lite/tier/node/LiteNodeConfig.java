@@ -2,6 +2,7 @@ package dev.lite.tier.node;
 
 import dev.lite.api.Priority;
 import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.memory.ArenaConfig;
 import java.nio.file.Path;
@@ -24,6 +25,7 @@ import java.util.stream.Collectors;
  * @param pollSpins the maximum number of poll spins before a waiting thread blocks
  * @param channelsMax the maximum number of ends of channels of this node's applications; 0: no channels
  * @param priorities the priority of principals; one that is missing has {@link Priority#HIGH}
+ * @param names the names that principals may use; one that is missing may use every name
  * @param qos the policy at the start
  * @param fabricOptions the settings of each driver, by its name; a driver without an entry has no settings
  */
@@ -39,6 +41,7 @@ public record LiteNodeConfig(
         int pollSpins,
         int channelsMax,
         Map<String, Priority> priorities,
+        Map<String, NameRules> names,
         QosPolicy qos,
         Map<String, Map<String, String>> fabricOptions) {
 
@@ -49,6 +52,7 @@ public record LiteNodeConfig(
                     .formatted(channelsMax, NodeChannels.CHANNELS_MAX));
         }
         priorities = Map.copyOf(priorities);
+        names = Map.copyOf(names);
         fabricOptions = fabricOptions.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
     }
@@ -60,31 +64,51 @@ public record LiteNodeConfig(
      * @param handlesPerSession the maximum number of handles of a session
      * @param extentsMax the maximum number of extents in this node's arena; 0: one for every 4 KiB of it
      * @param nodesMax the maximum number of nodes in the cluster; ids are below it
+     * @param handlesMax the maximum number of handles of all attached applications, divided among principals; 0: one for each
+     *     {@value #HEAP_PER_HANDLE} bytes of the largest heap
      * @param bytesPerPrincipal the maximum bytes in this node's arena of LMRs that one principal created; {@link
      *     Long#MAX_VALUE}: no limit and no counting
      */
     public record Limits(
-            long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax, long bytesPerPrincipal) {
+            long lmrBytesMax,
+            int handlesPerSession,
+            int handlesMax,
+            int extentsMax,
+            int nodesMax,
+            long bytesPerPrincipal) {
+        private static final int HEAP_PER_HANDLE = 1024;
+
         /** No limits for LMRs and principals; 1 Mi handles per session; extents by the arena's size; 64 nodes. */
         public static final Limits DEFAULT = new Limits(Long.MAX_VALUE, 1 << 20, 0, 64);
 
         /** Checks the values. */
         public Limits {
-            if (lmrBytesMax < 1 || handlesPerSession < 1 || extentsMax < 0 || bytesPerPrincipal < 1) {
+            if (lmrBytesMax < 1 || handlesPerSession < 1 || handlesMax < 0 || extentsMax < 0 || bytesPerPrincipal < 1) {
                 throw new IllegalArgumentException(
-                        "limits must be positive: %d bytes per LMR, %d handles per session, %d extents, %d bytes per principal"
-                                .formatted(lmrBytesMax, handlesPerSession, extentsMax, bytesPerPrincipal));
+                        "limits must be positive: %d bytes per LMR, %d handles per session, %d handles, %d extents, %d bytes per principal"
+                                .formatted(lmrBytesMax, handlesPerSession, handlesMax, extentsMax, bytesPerPrincipal));
             }
         }
 
         /** Limits without a limit per principal. */
         public Limits(long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax) {
-            this(lmrBytesMax, handlesPerSession, extentsMax, nodesMax, Long.MAX_VALUE);
+            this(lmrBytesMax, handlesPerSession, 0, extentsMax, nodesMax, Long.MAX_VALUE);
         }
 
         /** A copy with a limit per principal. */
         public Limits withBytesPerPrincipal(long bytes) {
-            return new Limits(lmrBytesMax, handlesPerSession, extentsMax, nodesMax, bytes);
+            return new Limits(lmrBytesMax, handlesPerSession, handlesMax, extentsMax, nodesMax, bytes);
+        }
+
+        /** A copy with a limit of handles of all attached applications; 0: by the heap. */
+        public Limits withHandles(int handles) {
+            return new Limits(lmrBytesMax, handlesPerSession, handles, extentsMax, nodesMax, bytesPerPrincipal);
+        }
+
+        int handlesOfAll() {
+            return handlesMax > 0
+                    ? handlesMax
+                    : (int) Math.min(Integer.MAX_VALUE, Runtime.getRuntime().maxMemory() / HEAP_PER_HANDLE);
         }
     }
 
@@ -111,6 +135,7 @@ public record LiteNodeConfig(
                 .pollSpins(pollSpins)
                 .channelsMax(channelsMax)
                 .priorities(priorities)
+                .names(names)
                 .qos(qos);
         builder.fabricOptions.putAll(fabricOptions);
         return builder;
@@ -130,6 +155,7 @@ public record LiteNodeConfig(
         private int pollSpins = pollSpinsDefault();
         private int channelsMax = NodeChannels.CHANNELS_DEFAULT;
         private Map<String, Priority> priorities = Map.of();
+        private Map<String, NameRules> names = Map.of();
         private QosPolicy qos = QosPolicy.OFF;
 
         private Builder(String cluster, String name, long arenaBytes, Path runDirectory) {
@@ -181,6 +207,12 @@ public record LiteNodeConfig(
             return this;
         }
 
+        /** The names that principals may use; one that is missing may use every name. */
+        public Builder names(Map<String, NameRules> byPrincipal) {
+            names = byPrincipal;
+            return this;
+        }
+
         /** The policy for quality of service at the start. */
         public Builder qos(QosPolicy policy) {
             qos = policy;
@@ -207,6 +239,7 @@ public record LiteNodeConfig(
                     pollSpins,
                     channelsMax,
                     priorities,
+                    names,
                     qos,
                     fabricOptions);
         }

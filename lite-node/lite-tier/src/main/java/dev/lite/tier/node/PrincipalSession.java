@@ -19,6 +19,8 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.async.WaitingHelp;
 import dev.lite.tier.Admission;
+import dev.lite.tier.FairShares;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
@@ -39,6 +41,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -56,9 +59,11 @@ final class PrincipalSession implements TierSession, HandleOwner {
     private final TierRpc rpc;
     private final String principal;
     private final int handlesMax;
+    private final FairShares.@Nullable Share places;
     private final Duration deadline;
     private final SessionSync sync;
     private final SessionQos qos;
+    private final NameRules names;
 
     @GuardedBy("this")
     private int handles;
@@ -81,6 +86,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @GuardedBy("this")
     private boolean closed;
 
+    @GuardedBy("this")
+    private boolean placesReturned;
+
     private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, WaitingHelp.NONE);
 
     PrincipalSession(
@@ -90,16 +98,21 @@ final class PrincipalSession implements TierSession, HandleOwner {
             SyncService sync,
             String principal,
             SessionQos qos,
+            NameRules names,
             int handlesMax,
+            FairShares.@Nullable Share places,
             Duration deadline) {
+        this.places = places;
         this.node = node;
         this.lmrs = lmrs;
         this.rpc = rpc;
         this.principal = principal;
         this.qos = qos;
+        this.names = names;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
-        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), principal, deadline);
+        this.sync =
+                sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), principal, deadline, names);
     }
 
     @Override
@@ -132,6 +145,8 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @Override
     public Mapping createOrMap(LmrSpec spec, Set<Permission> permissions, Duration callDeadline) {
         LtMemory.checkCreateOrMap(spec, permissions);
+        requireMap(Objects.requireNonNull(spec.name()));
+        requireCreate(spec); // both, so that the answer does not tell whether it exists
         Deadline until = Deadline.in(callDeadline);
         while (true) {
             try {
@@ -154,7 +169,19 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public Mapping prepare(LmrSpec spec, Duration callDeadline) {
+        requireCreate(spec);
         return prepare(spec, MemoryService.ALL_PERMISSIONS, Deadline.in(callDeadline));
+    }
+
+    private void requireCreate(LmrSpec spec) {
+        String name = spec.name();
+        if (name != null) {
+            names.require(principal, NameRules.Use.CREATE, name);
+        }
+    }
+
+    private void requireMap(String name) {
+        names.require(principal, NameRules.Use.MAP, name);
     }
 
     private Mapping prepare(LmrSpec spec, int granted, Deadline until) {
@@ -215,7 +242,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             boolean untilItIsFreed = untilFreed.remove(mapping.id());
             late = closed && published;
             if (!published) {
-                handles--; // the handle has ended
+                uncountHandle(); // the handle has ended
             }
             if (!published || untilItIsFreed || late) {
                 forget(mapping.id());
@@ -235,6 +262,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @Override
     public Mapping map(String name, Set<Permission> permissions, Duration callDeadline) {
         LtMemory.checkMap(name, permissions);
+        requireMap(name);
         return map(() -> lmrs.memory().map(this, principal, name, permissions, Deadline.in(callDeadline)));
     }
 
@@ -315,6 +343,10 @@ final class PrincipalSession implements TierSession, HandleOwner {
                     "the session of \"%s\" has %d handles; the limit is %d (lite.node.limits.handles-per-session)"
                             .formatted(principal, handles, handlesMax));
         }
+        if (places != null && !places.take()) {
+            throw new LimitExceededException(
+                    "handles at node %s: %s (lite.node.limits.handles)".formatted(nodeName(), places.describe()));
+        }
         handles++;
     }
 
@@ -325,6 +357,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     private synchronized void uncountHandle() {
         handles--;
+        if (places != null && !placesReturned) {
+            places.giveBack();
+        }
     }
 
     private SessionLostException ended() {
@@ -451,7 +486,17 @@ final class PrincipalSession implements TierSession, HandleOwner {
         for (LmrRecord lmr : toFree) {
             lmrs.masterOperations().freeLater(names.get(lmr.id()), lmr);
         }
+        returnPlaces();
         node.sessionClosed(this);
+    }
+
+    private synchronized void returnPlaces() {
+        if (places != null) {
+            for (int handle = 0; handle < handles; handle++) {
+                places.giveBack();
+            }
+        }
+        placesReturned = true;
     }
 
     /** Ends the handles; false if an operation is still under way and may reach memory later. No handle works then, either. */

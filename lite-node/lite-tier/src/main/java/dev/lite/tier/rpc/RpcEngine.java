@@ -9,6 +9,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.tier.FairShares;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.control.ControlChannel;
@@ -182,9 +183,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         cancels.abandoned(node);
     }
 
-    /** The calls of one session. */
-    public SessionRpc session(String principal, SessionQos qos) {
-        return new SessionRpc(this, principal, qos);
+    /** The calls of one session, whose functions and ports have names that the rules allow. */
+    public SessionRpc session(String principal, SessionQos qos, NameRules names) {
+        return new SessionRpc(this, principal, qos, names);
     }
 
     /**

@@ -12,6 +12,8 @@ import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.handling.HandlerExecution;
 import dev.lite.tier.Admission;
+import dev.lite.tier.NameRules;
+import dev.lite.tier.NameRules.Use;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.qos.SessionQos;
@@ -36,13 +38,15 @@ public final class SessionRpc implements TierRpc {
     private final RpcEngine engine;
     private final String principal;
     private final SessionQos qos;
+    private final NameRules names;
     private final Set<FunctionServer> servers = ConcurrentHashMap.newKeySet();
     /** By function. */
     private final Map<String, AnyNodes> anyNodes = new ConcurrentHashMap<>();
 
     private volatile boolean closed;
 
-    SessionRpc(RpcEngine engine, String principal, SessionQos qos) {
+    SessionRpc(RpcEngine engine, String principal, SessionQos qos, NameRules names) {
+        this.names = names;
         this.engine = engine;
         this.qos = qos;
         this.principal = principal;
@@ -50,7 +54,13 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcServer serve(String function) {
-        return serve(LtRpc.checkName(function), false);
+        return serve(checked(Use.SERVE, function), false);
+    }
+
+    /** The name, if the principal may use it so. */
+    private String checked(Use use, String name) {
+        names.require(principal, use, LtRpc.checkName(name));
+        return name;
     }
 
     private FunctionServer serve(String function, boolean handled) {
@@ -68,7 +78,7 @@ public final class SessionRpc implements TierRpc {
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
         LtRpc.checkConcurrency(function, concurrency);
         Objects.requireNonNull(handler, "handler");
-        FunctionServer server = serve(LtRpc.checkName(function), true);
+        FunctionServer server = serve(checked(Use.SERVE, function), true);
         HandlerExecution execution = new HandlerExecution(function, handler, log::warn);
         for (int i = 0; i < concurrency; i++) {
             engine.execute(() -> server.forEachCall(execution::execute));
@@ -79,12 +89,12 @@ public final class SessionRpc implements TierRpc {
     @Override
     public RpcClient bind(String node, String function) {
         NodeInfo.checkName(node);
-        return new FunctionClient(engine, this, node, LtRpc.checkName(function), principal, false);
+        return new FunctionClient(engine, this, node, checked(Use.CALL, function), principal, false);
     }
 
     @Override
     public RpcClient bindAny(String function) {
-        AnyNodes known = anyNodes.get(LtRpc.checkName(function));
+        AnyNodes known = anyNodes.get(checked(Use.CALL, function));
         if (known == null) {
             known = new AnyNodes(engine, this, function, principal);
             if (anyNodes.size() < ANY_MAX) { // beyond that, clients of one function choose without each other
@@ -101,14 +111,14 @@ public final class SessionRpc implements TierRpc {
         Segments.requireReadable("message", message);
         Durations.requireNotNegative(deadline);
         FunctionClient client =
-                new FunctionClient(engine, this, node, RpcNames.ofPort(LtRpc.checkName(port)), principal, false);
+                new FunctionClient(engine, this, node, RpcNames.ofPort(checked(Use.CALL, port)), principal, false);
         long none = client.call(message, 0, EMPTY, deadline);
         assert none == 0;
     }
 
     @Override
     public RpcMessages messages(String port) {
-        FunctionServer server = serve(RpcNames.ofPort(LtRpc.checkName(port)), true);
+        FunctionServer server = serve(RpcNames.ofPort(checked(Use.SERVE, port)), true);
         MessagePort messages = new MessagePort(port, principal, server, engine.portMemory());
         engine.execute(messages::fill);
         return messages;

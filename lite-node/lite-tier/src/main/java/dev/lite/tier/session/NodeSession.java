@@ -230,7 +230,8 @@ final class NodeSession implements Runnable {
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
         RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
         SessionLocks locks = new SessionLocks(opened.sync());
-        RpcCommands rpc = new RpcCommands(name(), opened, locks, server.lockWaits(), lines);
+        RpcCommands rpc =
+                new RpcCommands(name(), opened, locks, server.lockWaits(), lines, server.receivedCalls(principal));
         SessionWorker newWorker = new SessionWorker(
                 name(),
                 "lite-session-%d-data".formatted(id),
@@ -242,6 +243,7 @@ final class NodeSession implements Runnable {
                 locks,
                 config.spins(),
                 lines,
+                server.furtherThreads(principal),
                 this::end);
         worker = newWorker;
         opened.sync()

@@ -9,6 +9,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.rpc.ReceivedCall;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -19,10 +20,18 @@ import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The calls that an attached application has received and not answered, and the numbers of their callers. Any thread. */
+/**
+ * The calls that an attached application has received and not answered, and the numbers of their callers. Any thread.
+ *
+ * <p>A session may have {@value #PART} such calls. For each further {@value #PART}, up to {@value #CALLS_MAX} in all, it takes a place
+ * of its principal, which it keeps until it ends.
+ */
 final class ReceivedCalls {
     /** The limit of calls that a session has received and not answered. */
     static final int CALLS_MAX = 8192;
+
+    /** How many calls one place stands for. */
+    static final int PART = 256;
 
     /** The limit of different callers whose names a session may query. */
     private static final int ORIGINS_MAX = 1 << 16;
@@ -35,19 +44,26 @@ final class ReceivedCalls {
     private final String session;
     private final AtomicLong lastNumber;
     private final Consumer<Runnable> later;
+    private final FairShares.Share places;
+    /** Written under this. */
+    private volatile int callsMax = PART;
+
+    /** Written under this. */
+    private volatile boolean ended;
+
     private final Map<Long, RpcCall> calls = new ConcurrentHashMap<>();
     private final Map<Caller, Long> originNumbers = new ConcurrentHashMap<>();
     private final Map<Long, Caller> origins = new ConcurrentHashMap<>();
-
-    private volatile boolean ended;
 
     private record Caller(String node, String principal) {}
 
     /**
      * @param lastNumber the last number that was given to the application
+     * @param places the places of its principal
      * @param later runs tasks that may block
      */
-    ReceivedCalls(String session, AtomicLong lastNumber, Consumer<Runnable> later) {
+    ReceivedCalls(String session, AtomicLong lastNumber, FairShares.Share places, Consumer<Runnable> later) {
+        this.places = places;
         this.session = session;
         this.lastNumber = lastNumber;
         this.later = later;
@@ -127,15 +143,45 @@ final class ReceivedCalls {
     }
 
     /** Adds a call; returns its number. Never blocks. If there are too many, the call fails. */
-    private long add(RpcCall call) {
-        if (calls.size() >= CALLS_MAX) {
+    long add(RpcCall call) {
+        int waiting = calls.size();
+        if (waiting >= callsMax && !takePart(waiting)) {
             failSoon(call, RpcStatus.OVERLOADED, OVERLOADED);
             throw new LimitExceededException(
-                    "the session has %d calls received and not answered; that is the limit".formatted(CALLS_MAX));
+                    "the session has %d calls received and not answered; the limit is %d, or less for a principal with many such sessions"
+                            .formatted(waiting, CALLS_MAX));
         }
         long number = lastNumber.incrementAndGet();
         calls.put(number, call);
         return number;
+    }
+
+    private synchronized boolean takePart(int waiting) {
+        if (waiting < callsMax) {
+            return true; // another thread was faster
+        }
+        if (ended || callsMax >= CALLS_MAX || !places.take()) {
+            return false;
+        }
+        callsMax += PART;
+        return true;
+    }
+
+    /**
+     * From now on every call fails, also those that are not answered yet, and the places are given back. May block. A second call only
+     * fails calls.
+     */
+    void end() {
+        int parts;
+        synchronized (this) {
+            ended = true;
+            parts = callsMax / PART - 1;
+            callsMax = PART;
+        }
+        for (int part = 0; part < parts; part++) {
+            places.giveBack();
+        }
+        failAll();
     }
 
     /** The caller with this number. */
@@ -240,14 +286,8 @@ final class ReceivedCalls {
         }
     }
 
-    /** From now on every call fails, also those that are not answered yet. May block. */
-    void end() {
-        ended = true;
-        failAll();
-    }
-
     /** Fails all calls that are not answered yet. May block. */
-    void failAll() {
+    private void failAll() {
         calls.keySet().forEach(number -> {
             RpcCall call = calls.remove(number);
             if (call != null) {

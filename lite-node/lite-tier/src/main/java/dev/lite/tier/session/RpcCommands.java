@@ -19,6 +19,7 @@ import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.rpc.PostedCall;
@@ -160,8 +161,17 @@ final class RpcCommands {
         }
     }
 
-    /** @param lines limits the log lines about failed commands */
-    RpcCommands(String session, TierSession tier, SessionLocks locks, Executor lockWaits, RepeatedLines lines) {
+    /**
+     * @param lines limits the log lines about failed commands
+     * @param receivedCalls the places of the session's principal for parts of received calls
+     */
+    RpcCommands(
+            String session,
+            TierSession tier,
+            SessionLocks locks,
+            Executor lockWaits,
+            RepeatedLines lines,
+            FairShares.Share receivedCalls) {
         this.session = session;
         this.lines = lines;
         this.tier = tier;
@@ -169,7 +179,7 @@ final class RpcCommands {
         this.lockWaits = lockWaits;
         AtomicLong lastNumber = new AtomicLong();
         opened = new OpenedFunctions(tier::rpc, lastNumber);
-        received = new ReceivedCalls(session, lastNumber, this::later);
+        received = new ReceivedCalls(session, lastNumber, receivedCalls, this::later);
     }
 
     /** The functions and ports that the application has opened. */
@@ -673,12 +683,13 @@ final class RpcCommands {
                 }
             }
             if (deadlineNs - System.nanoTime() <= 0) {
+                received.end();
                 return false;
             }
             threads.forEach(Thread::interrupt);
             Polling.sleepNs(PAUSE_NS);
         }
-        received.failAll();
+        received.end();
         return true;
     }
 }

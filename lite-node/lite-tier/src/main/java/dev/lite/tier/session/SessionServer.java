@@ -34,8 +34,8 @@ import org.slf4j.LoggerFactory;
  * Lets local applications attach to this node. The owner calls {@link #start} and {@link #close}; any thread may call the rest.
  *
  * <p><b>Threads.</b> One thread accepts connections and one {@linkplain SessionWatch watches} the data paths. Each session has a
- * platform thread for its control channel, one for its data path, one more for each slow command, and a bounded number of virtual
- * threads. A connection that is not admitted yet has one thread; at most {@value #GREETINGS_MAX} such connections exist. They are
+ * platform thread for its control channel, one for its data path, and a bounded number of virtual threads. All sessions together have
+ * {@value #FURTHER_THREADS_MAX} more for slow commands, divided among principals. A connection that is not admitted yet has one thread; at most {@value #GREETINGS_MAX} such connections exist. They are
  * {@linkplain FairShares divided} among user ids, as the sessions are among principals. A user id's oldest one ends for a new one: LITE's
  * client says hello at once.
  */
@@ -47,6 +47,11 @@ public final class SessionServer implements AutoCloseable {
     private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
     private static final long CLOSE_WAIT_NS = TimeUnit.SECONDS.toNanos(15);
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** Threads that execute commands while another one of their session waits for a peer. */
+    private static final int FURTHER_THREADS_MAX = 256;
+
+    private static final int RECEIVED_PARTS_MAX = 128;
 
     /** Threads that wait for locks in place of applications. */
     private static final int LOCK_WAITS_MAX = 32;
@@ -66,6 +71,12 @@ public final class SessionServer implements AutoCloseable {
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
     /** By principal. */
     private final FairShares sessions;
+    /** Threads of sessions beyond the first one of each, by principal. */
+    private final FairShares furtherThreads = new FairShares(FURTHER_THREADS_MAX);
+
+    /** Parts of {@value ReceivedCalls#PART} calls that sessions have received and not answered, by principal. */
+    private final FairShares receivedCalls = new FairShares(RECEIVED_PARTS_MAX);
+
     /** The connections that have not said hello, by user id, oldest first. Guarded by itself. */
     private final Map<Integer, Deque<NodeSession>> silent = new HashMap<>();
     /** Lines that attaching processes cause. */
@@ -121,6 +132,16 @@ public final class SessionServer implements AutoCloseable {
     /** Runs waits for locks; rejects further ones while it has {@value #LOCK_WAITS_MAX}. */
     Executor lockWaits() {
         return lockWaits;
+    }
+
+    /** The places of a principal for more than one data thread in a session. */
+    FairShares.Share furtherThreads(String principal) {
+        return furtherThreads.share(principal);
+    }
+
+    /** The places of a principal for parts of {@value ReceivedCalls#PART} calls. */
+    FairShares.Share receivedCalls(String principal) {
+        return receivedCalls.share(principal);
     }
 
     /** The socket on which it listens. */

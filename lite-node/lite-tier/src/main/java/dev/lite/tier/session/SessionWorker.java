@@ -13,6 +13,7 @@ import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.peer.PollRole;
 import java.lang.invoke.MethodHandles;
@@ -32,8 +33,9 @@ import org.slf4j.LoggerFactory;
  * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands, executes them between
  * the LMR and the slot's window, and completes them. If a command is slow, for example because a peer does not answer,
  * the {@link SessionWatch} starts another thread for the next commands; the first thread completes its command and
- * ends. Each thread serves a different slot, so there are at most as many threads as slots. This object owns the
- * memory; the last thread to end unmaps it.
+ * ends. Each thread serves a different slot, so there are at most as many threads as slots. The further threads of all
+ * sessions of a principal are limited, too: without a place for one, the next commands wait until a slow one has ended.
+ * This object owns the memory; the last thread to end unmaps it.
  *
  * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local
  * variable, and checked there; a window only ever holds data. A command that LITE's client never sends ends the
@@ -79,6 +81,9 @@ final class SessionWorker {
     private final SessionLocks locks;
     private final StagedWait wait;
     private final Consumer<String> violation;
+    /** A place for each serving thread but one. */
+    private final FairShares.Share furtherThreads;
+
     private final long base;
     private final Doorbell doorbell;
     private final AreaSlots slots;
@@ -121,6 +126,7 @@ final class SessionWorker {
      * @param session the session's name in messages
      * @param threadName the name of its data threads
      * @param lines limits the log lines about failed commands
+     * @param furtherThreads the places of the session's principal for more than one thread in a session
      * @param violation receives the reason why the session must end, on a data thread
      */
     SessionWorker(
@@ -134,6 +140,7 @@ final class SessionWorker {
             SessionLocks locks,
             int spins,
             RepeatedLines lines,
+            FairShares.Share furtherThreads,
             Consumer<String> violation) {
         this.session = session;
         this.threadName = threadName;
@@ -145,6 +152,7 @@ final class SessionWorker {
         this.locks = locks;
         wait = new StagedWait(spins);
         this.violation = violation;
+        this.furtherThreads = furtherThreads;
         base = memory.address();
         doorbell = new Doorbell(base);
         slots = new AreaSlots(session, base, area, watch, lines);
@@ -275,6 +283,9 @@ final class SessionWorker {
         }
         synchronized (this) {
             serving--;
+            if (serving > 0) {
+                furtherThreads.giveBack();
+            }
         }
         unmapIfEnded();
     }
@@ -316,7 +327,7 @@ final class SessionWorker {
     }
 
     private synchronized void replace(Server stuck) {
-        if (leader == stuck && !stopping && serving < area.slots()) {
+        if (leader == stuck && !stopping && serving < area.slots() && furtherThreads.take()) {
             Server next = new Server();
             Server[] more = Arrays.copyOf(replaced, replaced.length + 1);
             more[more.length - 1] = stuck;

@@ -8,6 +8,7 @@ import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.List;
@@ -29,6 +30,7 @@ public final class SessionSync implements TierSync {
     private final String owner;
     private final String principal;
     private final Duration timeout;
+    private final NameRules names;
     private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
     private final AtomicInteger locksLost = new AtomicInteger();
@@ -36,7 +38,8 @@ public final class SessionSync implements TierSync {
     private volatile boolean open = true;
     private volatile @Nullable Deadline end;
 
-    SessionSync(SyncService service, String owner, String principal, Duration timeout) {
+    SessionSync(SyncService service, String owner, String principal, Duration timeout, NameRules names) {
+        this.names = names;
         this.service = service;
         this.owner = owner;
         this.principal = principal;
@@ -95,6 +98,7 @@ public final class SessionSync implements TierSync {
         if (known != null) {
             return known;
         }
+        names.require(principal, NameRules.Use.LOCK, name);
         requireRoom(locks.size());
         SessionLock made = new SessionLock(service, this, service.lock(name, principal, Deadline.in(deadline)));
         SessionLock first = locks.putIfAbsent(name, made);
@@ -124,6 +128,7 @@ public final class SessionSync implements TierSync {
     }
 
     private NodeBarrier use(String name, Duration deadline) {
+        names.require(principal, NameRules.Use.LOCK, name);
         requireRoom(barriers.size());
         NodeBarrier barrier = service.barrier(name, principal, Deadline.in(deadline));
         if (barriers.putIfAbsent(name, barrier) != null) {

@@ -5,6 +5,7 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.FairShares;
+import dev.lite.tier.NameRules;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.sync.WordStore.Kind;
 import java.security.SecureRandom;
@@ -125,9 +126,10 @@ public final class SyncService implements AutoCloseable {
      * @param owner the owner's name in messages
      * @param principal its principal
      * @param timeout timeout of an operation without its own deadline
+     * @param names the names that it may use
      */
-    public SessionSync session(String owner, String principal, Duration timeout) {
-        return new SessionSync(this, owner, principal, timeout);
+    public SessionSync session(String owner, String principal, Duration timeout, NameRules names) {
+        return new SessionSync(this, owner, principal, timeout, names);
     }
 
     /** The lock with this name, for one more session; {@link #leaveLock} must follow. */

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.lite.os.OpenDirectory;
+import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
 import dev.lite.tier.testing.ChildJvm;
 import dev.lite.tier.testing.InDevShm;
 import java.io.IOException;
@@ -99,6 +102,28 @@ class NodeArenaTest {
         Files.delete(file);
         Files.createLink(file, moved);
         refusedAsForeign("it has 2 names");
+    }
+
+    @Test
+    void aDirectoryThatIsExchangedAfterItsCheckIsNotUsed() throws IOException {
+        Path directory = config().directory();
+        try (OpenDirectory held = ArenaPath.prepare(root, directory)) {
+            Files.writeString(directory.resolve("mine"), "mine");
+            Path moved = Files.move(directory, root.resolve("moved"));
+            Path evil = Files.createDirectory(root.resolve("evil"));
+            Files.writeString(evil.resolve("arena"), "evil");
+            Files.createSymbolicLink(directory, evil);
+            assertThat(held.resolve("mine")).hasContent("mine");
+            assertThat(held.resolve("arena")).doesNotExist();
+            assertThatExceptionOfType(OsException.class)
+                    .isThrownBy(() -> SharedMemory.openFile(held, "arena"))
+                    .withMessageContaining("ENOENT");
+            Files.createSymbolicLink(moved.resolve("arena"), evil.resolve("arena"));
+            assertThatExceptionOfType(OsException.class)
+                    .isThrownBy(() -> SharedMemory.openFile(held, "arena"))
+                    .withMessageContaining("ELOOP");
+            assertThatThrownBy(() -> held.resolve("../evil/arena")).isInstanceOf(IllegalArgumentException.class);
+        }
     }
 
     @Test

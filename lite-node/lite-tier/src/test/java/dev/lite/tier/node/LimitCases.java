@@ -17,7 +17,10 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.testing.Waits;
+import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierSession;
 import dev.lite.tier.testing.TestCluster;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Limits. A refused call must leave nothing behind. */
@@ -49,6 +52,39 @@ interface LimitCases extends NodeCases {
         third.unmap();
         memory.map("x", Permission.READ);
         node.attach("app").memory().map("x", Permission.READ);
+    }
+
+    @Test
+    default void theHandlesOfAttachedApplicationsAreDividedAmongPrincipals() {
+        TestCluster cluster = cluster(0);
+        LiteNode node = cluster.start(cluster.config("n0").toBuilder()
+                .limits(LiteNodeConfig.Limits.DEFAULT.withHandles(8))
+                .build());
+        node.attach("app").memory().malloc(shared(100, "x"));
+        for (int round = 0; round < 2; round++) { // the end of a session returns its places
+            TierSession first = node.open("greedy", "a");
+            TierSession second = node.open("greedy", "b");
+            TierSession good = node.open("good", "c");
+            for (int handle = 0; handle < 3; handle++) {
+                first.map("x", Set.of(Permission.READ), Waits.seconds(20));
+            }
+            TierHandle fourth = second.map("x", Set.of(Permission.READ), Waits.seconds(20));
+            assertThatExceptionOfType(LimitExceededException.class)
+                    .isThrownBy(() -> second.map("x", Set.of(Permission.READ), Waits.seconds(20)))
+                    .withMessage(
+                            "handles at node n0: \"greedy\" has 4 of 4; all may have 8, and one principal as many as it leaves (lite.node.limits.handles)");
+            fourth.unmap();
+            for (int count = 0; count < 3; count++) { // what fails takes no place
+                assertThatThrownBy(() -> second.map("nothing", Set.of(Permission.READ), Waits.seconds(20)))
+                        .isInstanceOf(LmrNotFoundException.class);
+            }
+            second.map("x", Set.of(Permission.READ), Waits.seconds(20));
+            good.map("x", Set.of(Permission.READ), Waits.seconds(20));
+            good.map("x", Set.of(Permission.READ), Waits.seconds(20));
+            first.close();
+            second.close();
+            good.close();
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.lite.tier.rpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
@@ -84,6 +85,29 @@ class RpcConnectionsTest {
     @SuppressWarnings("NullAway") // nobody calls the function
     private RpcRing make(Peer peer) {
         return rings.make(peer, new RpcFunction("f", null), "app", 0, 1);
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // nobody calls the function
+    void onePrincipalBindsAtMostHalfOfTheFunctionsOfAConnection() {
+        int half = RpcWire.RINGS_MAX / 2;
+        try (Arena large = Arena.ofShared()) {
+            long bytes = (half + 8L) * (RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES);
+            long start = large.allocate(bytes, RpcWire.UNIT_BYTES).address();
+            LongUnaryOperator room = new AtomicLong()::getAndAdd;
+            RpcRings many =
+                    new RpcRings(start, NODE + 1, room, new RpcSlots(start, room), Runnable::run, connected::contains);
+            Peer peer = TestPeers.connect(NODE, new MemoryEndpoint(start, bytes));
+            connected.add(peer);
+            RpcFunction function = new RpcFunction("f", null);
+            for (int ring = 0; ring < half; ring++) {
+                many.make(peer, function, "greedy", 0, 1);
+            }
+            assertThatThrownBy(() -> many.make(peer, function, "greedy", 0, 1))
+                    .isInstanceOf(LimitExceededException.class)
+                    .hasMessageContaining("%d of them as \"greedy\"".formatted(half));
+            assertThat(many.make(peer, function, "good", 0, 1).id).isEqualTo(half);
+        }
     }
 
     private RpcBinding bind(Peer peer, String function) {

@@ -35,7 +35,12 @@ final class RawClient implements AutoCloseable {
 
     /** Attaches like LITE's client; fails unless the answer is a welcome. */
     RawClient attach() throws ProtocolException {
-        channel.send(Hello.of("raw", null));
+        return attach(Hello.of("raw", null));
+    }
+
+    /** {@link #attach()} with another hello. */
+    RawClient attach(Hello hello) throws ProtocolException {
+        channel.send(hello);
         SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
         if (answer == null || !(answer.message() instanceof Welcome welcome)) {
             throw new AssertionError("not welcome: " + answer);

@@ -14,6 +14,7 @@ import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.RpcCommands.Command;
@@ -144,7 +145,8 @@ class WaitingCommandsTest {
                 session,
                 new SessionLocks(session.sync()),
                 Runnable::run,
-                new RepeatedLines(10, Duration.ofSeconds(10)));
+                new RepeatedLines(10, Duration.ofSeconds(10)),
+                new FairShares(8).share("app"));
     }
 
     @AfterEach
