@@ -29,6 +29,7 @@ final class Metadata {
     static final List<String> MODULES = List.of(
             "lite-starter/lite-spring-boot",
             "lite-node/lite-embedded",
+            "lite-starter/lite-apps/lite-mr",
             "lite-manager/lite-manager-app",
             "lite-node/lite-node-app");
 

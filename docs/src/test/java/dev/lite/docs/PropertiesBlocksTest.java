@@ -46,7 +46,7 @@ class PropertiesBlocksTest {
     }
 
     private static final Pattern NAME = Pattern.compile(
-            "`(lite\\.(?:client|cluster|embedded|fabric|manager|node)(?:\\.[a-z-]+)*)(?:[\\[=][^`]*)?`");
+            "`(lite\\.(?:client|cluster|embedded|fabric|manager|mr|node)(?:\\.[a-z-]+)*)(?:[\\[=][^`]*)?`");
 
     /** Whether there is such a property, or another project has it. */
     static boolean isKnown(String name) {

@@ -33,6 +33,7 @@ final class PropertiesPage {
                 "Application",
                 Metadata.of("lite-starter/lite-spring-boot").values());
         section(page, "Embedded node", Metadata.of("lite-node/lite-embedded").values());
+        section(page, "MapReduce", Metadata.of("lite-starter/lite-apps/lite-mr").values());
         section(page, "Manager and node", both.values());
         section(page, "Node", node.values());
         section(page, "Manager", manager.values());

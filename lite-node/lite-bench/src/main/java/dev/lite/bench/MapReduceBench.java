@@ -21,33 +21,51 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
+import java.util.Locale;
 import java.util.Random;
 
 /**
- * Word count of LITE-MR, with two worker processes of one thread each, attached to two nodes in this process, against plain programs with
- * two threads in a process of their own. Files of {@code lite.bench.mr.megabytes} (200, or a list). Both sides run in turn, and warm up
- * together; medians of {@value #RUNS} runs. They count the same words, and their results are compared.
+ * Word count of LITE-MR, with two worker processes of one thread each, attached to two nodes in this process, against other programs with
+ * two threads, each in a process of its own. Files of {@code lite.bench.mr.megabytes} (200, or a list). All warm up with a small file, and
+ * then run in turn; medians of {@code lite.bench.mr.runs} runs, 5 by default. All count the same words, and their results are compared.
  *
  * <ul>
- *   <li>{@code bytes}: the plain program keeps words as bytes in a hash table of its own, the fastest that was found;
- *   <li>{@code strings}: the plain program uses a {@code HashMap} of strings, as most would write it.
+ *   <li>{@code bytes}: a plain program that keeps words as bytes in a hash table of its own, the fastest that was found;
+ *   <li>{@code strings}: a plain program that uses a {@code HashMap} of strings, as most would write it;
+ *   <li>{@code hadoop}, {@code spark}: their local runners, with the profile {@code bench-peers-mr}; half as many runs.
  * </ul>
  */
 final class MapReduceBench implements BenchMain.Benchmark {
-    private static final int RUNS = 5;
     private static final int WARM_UPS = 3;
     private static final int WORKERS = 2;
     private static final int WORDS = 400_000;
     private static final int LINE_WORDS = 12;
     private static final long ARENA_BYTES = 512L << 20;
     private static final long MEGABYTE = 1_000_000;
-    private static final Duration ANSWER = Duration.ofMinutes(5);
+    private static final long WARM_UP_BYTES = 50 * MEGABYTE;
+    private static final Duration ANSWER = Duration.ofMinutes(10);
     private static final String GROUP = "bench";
+    private static final String PEERS = "dev.lite.bench.peers.mr.";
+
+    /**
+     * A program to compare with.
+     *
+     * @param order what it reads before the file's name
+     * @param isPeer whether it is much slower, so that it runs less often
+     */
+    private record Other(String name, ChildProcess process, String order, boolean isPeer) {
+        /** Its time in nanoseconds, the number of words, and of different ones. */
+        long[] count(Path file) {
+            process.send(order + file);
+            return Arrays.stream(process.answer(ANSWER).trim().split(" ", -1))
+                    .mapToLong(Long::parseLong)
+                    .toArray();
+        }
+    }
 
     @Override
     public void run(BenchReport report) {
-        report.note("ours: LITE-MR, two worker processes; raw: a plain program with two threads, beside it");
+        report.note("ours: LITE-MR, two worker processes; raw: another program with two threads, beside it");
         Path directory = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
         List<ChildProcess> processes = new ArrayList<>();
         try (BenchNodes nodes = new BenchNodes(WORKERS, ARENA_BYTES);
@@ -64,11 +82,12 @@ final class MapReduceBench implements BenchMain.Benchmark {
                     processes.add(java("worker " + i, MrMain.class, words));
                     processes.getLast().answer(ANSWER);
                 }
-                ChildProcess plain = java("plain program", PlainWordCount.class, List.of());
-                processes.add(plain);
+                List<Other> others = others(processes);
+                Path file = directory.resolve("text");
+                warmUp(master, others, file);
                 for (String megabytes :
                         System.getProperty("lite.bench.mr.megabytes", "200").split(",", -1)) {
-                    measure(report, master, plain, directory.resolve("text"), Long.parseLong(megabytes) * MEGABYTE);
+                    measure(report, master, others, file, Long.parseLong(megabytes) * MEGABYTE);
                 }
             } finally {
                 servers.forEach(SessionServer::close); // The workers end with their sessions.
@@ -83,43 +102,80 @@ final class MapReduceBench implements BenchMain.Benchmark {
         return ChildProcess.java(name, List.of("-Xmx1g"), main, arguments);
     }
 
-    private static void measure(BenchReport report, MapReduce master, ChildProcess plain, Path file, long bytes) {
-        writeText(file, bytes);
-        JobSpec spec = JobSpec.of(WordCount.class, Input.file(file));
-        double[] ours = new double[RUNS];
-        Map<String, double[]> raw = Map.of("bytes", new double[RUNS], "strings", new double[RUNS]);
-        for (int run = -WARM_UPS; run < RUNS; run++) {
-            long startNs = System.nanoTime();
-            JobResult result = master.run(spec);
-            double milliseconds = (System.nanoTime() - startNs) / 1e6;
-            for (Map.Entry<String, double[]> way : raw.entrySet()) {
-                plain.send(way.getKey() + " " + file);
-                String[] answer = plain.answer(ANSWER).trim().split(" ", -1);
-                check(result, Long.parseLong(answer[1]), Long.parseLong(answer[2]));
-                if (run >= 0) {
-                    way.getValue()[run] = Long.parseLong(answer[0]) / 1e6;
-                }
-            }
-            if (run >= 0) {
-                ours[run] = milliseconds;
+    private static List<Other> others(List<ChildProcess> processes) {
+        ChildProcess plain = java("plain program", PlainWordCount.class, List.of());
+        processes.add(plain);
+        List<Other> others = new ArrayList<>();
+        others.add(new Other("bytes", plain, "bytes ", false));
+        others.add(new Other("strings", plain, "strings ", false));
+        String peers = System.getProperty("lite.bench.mr.peers", "");
+        if (!peers.isBlank()) {
+            String classPath = Path.of(peers, "classes") + ":" + read(Path.of(peers, "classpath"));
+            for (String name : List.of("Hadoop", "Spark")) {
+                ChildProcess peer = ChildProcess.java(name, List.of("-Xmx1g"), classPath, PEERS + name + "WordCount");
+                processes.add(peer);
+                others.add(new Other(name.toLowerCase(Locale.ROOT), peer, "", true));
             }
         }
-        raw.forEach((way, times) -> report.add("word-count-" + way, bytes, "ms", median(ours), median(times)));
+        return others;
     }
 
-    private static double median(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        return sorted[sorted.length / 2];
+    private static String read(Path file) {
+        try {
+            return Files.readString(file).strip();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file, e);
+        }
     }
 
-    private static void check(JobResult result, long words, long different) {
+    private static void warmUp(MapReduce master, List<Other> others, Path file) {
+        writeText(file, WARM_UP_BYTES);
+        for (int run = 0; run < WARM_UPS; run++) {
+            JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file)));
+            for (Other other : others) {
+                if (run == 0 || !other.isPeer) {
+                    check(result, other.name, other.count(file));
+                }
+            }
+        }
+    }
+
+    private static void measure(BenchReport report, MapReduce master, List<Other> others, Path file, long bytes) {
+        writeText(file, bytes);
+        int runs = Integer.getInteger("lite.bench.mr.runs", 5);
+        int peerRuns = (runs + 1) / 2;
+        List<Double> ours = new ArrayList<>();
+        List<List<Double>> raw = new ArrayList<>();
+        others.forEach(other -> raw.add(new ArrayList<>()));
+        for (int run = 0; run < runs; run++) {
+            long startNs = System.nanoTime();
+            JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file)));
+            ours.add((System.nanoTime() - startNs) / 1e6);
+            for (int i = 0; i < others.size(); i++) {
+                Other other = others.get(i);
+                if (!other.isPeer || run < peerRuns) {
+                    long[] counted = other.count(file);
+                    check(result, other.name, counted);
+                    raw.get(i).add(counted[0] / 1e6);
+                }
+            }
+        }
+        for (int i = 0; i < others.size(); i++) {
+            report.add("word-count-" + others.get(i).name, bytes, "ms", median(ours), median(raw.get(i)));
+        }
+    }
+
+    private static double median(List<Double> values) {
+        return values.stream().sorted().toList().get(values.size() / 2);
+    }
+
+    private static void check(JobResult result, String name, long[] other) {
         long counted = result.pairs().stream()
                 .mapToLong(pair -> pair.value().getLong(0))
                 .sum();
-        if (counted != words || result.pairCount() != different) {
-            throw new IllegalStateException("LITE-MR counted %d words, %d different ones; the plain program %d, %d"
-                    .formatted(counted, result.pairCount(), words, different));
+        if (counted != other[1] || result.pairCount() != other[2]) {
+            throw new IllegalStateException("LITE-MR counted %d words, %d different ones; %s %d, %d"
+                    .formatted(counted, result.pairCount(), name, other[1], other[2]));
         }
     }
 

@@ -49,12 +49,26 @@ public final class ChildProcess implements AutoCloseable {
     }
 
     /**
+     * Starts a JVM with another class path.
+     *
+     * @param main the class with the method {@code main}
+     */
+    public static ChildProcess java(String name, List<String> options, String classPath, String main) {
+        return java(List.of(), name, options, classPath, main, List.of());
+    }
+
+    /**
      * Starts a JVM by another command.
      *
      * @param by a command that becomes the one after it, as {@code ip netns exec NAMESPACE} does
      */
     public static ChildProcess java(
             List<String> by, String name, List<String> options, Class<?> main, List<String> arguments) {
+        return java(by, name, options, System.getProperty("java.class.path"), main.getName(), arguments);
+    }
+
+    private static ChildProcess java(
+            List<String> by, String name, List<String> options, String classPath, String main, List<String> arguments) {
         List<String> command = new ArrayList<>(by);
         command.addAll(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -68,7 +82,7 @@ public final class ChildProcess implements AutoCloseable {
         if (!more.isBlank()) {
             command.addAll(List.of(more.trim().split("\\s+")));
         }
-        command.addAll(List.of("-classpath", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of("-classpath", classPath, main));
         command.addAll(arguments);
         try {
             return new ChildProcess(
