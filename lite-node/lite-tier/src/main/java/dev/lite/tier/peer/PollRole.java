@@ -135,6 +135,11 @@ public final class PollRole implements AutoCloseable {
         return standbyWakeups.sum();
     }
 
+    /** Whether no virtual thread waits for one that polls for it. */
+    boolean isVirtualPollerIdle() {
+        return virtualPollerParked && !virtualsWaitNow;
+    }
+
     /** How many threads are awake and take the role when it is free. */
     int looking() {
         return looking.get();

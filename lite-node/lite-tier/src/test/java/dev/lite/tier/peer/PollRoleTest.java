@@ -412,7 +412,12 @@ class PollRoleTest {
         role.release();
         first.come();
         Waits.join(follower);
-        Waits.until("the fabric is armed", () -> fabric.arms.get() > 0 && role.looking() == 0);
+        Waits.until(
+                "the virtual thread is parked",
+                () -> virtual.getState() == Thread.State.WAITING || virtual.getState() == Thread.State.TIMED_WAITING);
+        Waits.until(
+                "the fabric is armed",
+                () -> role.isVirtualPollerIdle() && fabric.arms.get() > 0 && role.looking() == 0);
         fabric.put(ofVirtual); // no virtual thread polls any more
         Waits.join(virtual);
         assertThat(came).hasValue(2);

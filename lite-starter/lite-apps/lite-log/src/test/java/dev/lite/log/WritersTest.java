@@ -142,7 +142,9 @@ class WritersTest {
         assertThat(mark(metadata, 0)).as("its writer lives").isEqualTo(mark.id());
         mark.free();
         Waits.until("there is a row for the new writer", () -> {
-            log.append(bytes("more"));
+            for (int i = 0; i < 8; i++) { // a writer looks for a row in one append of 64
+                log.append(bytes("more"));
+            }
             return mark(metadata, 0) != mark.id() && mark(metadata, 0) != 0;
         });
         Waits.until("all others are free", () -> mark(metadata, Writers.COUNT_MAX - 1) == 0);
