@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.mr.job.Job;
 import dev.lite.testing.Waits;
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,46 +109,6 @@ class LostWorkersTest {
             gate.open();
             assertThat(TestTexts.counts(get(running))).isEqualTo(TestTexts.countWords(file));
         }
-    }
-
-    @Test
-    void aStoppedWorkerGetsASecondCopyAndItsLateResultIsNotCounted() throws IOException {
-        try (TestCluster cluster = TestCluster.start(2, 64 << 20)) {
-            // Long enough that the worker is slow, but not lost.
-            MapReduce master = cluster.keep(MapReduce.open(cluster.embedded(0), TestCluster.GROUP, Waits.seconds(120)));
-            cluster.workerProcess(0, 1);
-            cluster.workerProcess(1, 1);
-            TestCluster.awaitWorkers(master, 2);
-            CompletableFuture<JobResult> running =
-                    CompletableFuture.supplyAsync(() -> master.run(spec(SlowJobs.SlowMap.class)));
-            long stopped = gate.awaitStopped();
-            signal("STOP", stopped);
-            try {
-                gate.open();
-                Waits.until(
-                        "a second copy starts",
-                        Waits.seconds(60),
-                        () -> master.status().again().stream().anyMatch(again -> again.contains("a second time")));
-                Waits.until(
-                        "the task is done elsewhere",
-                        Waits.seconds(60),
-                        () -> master.status().mapDone() == master.status().mapTotal());
-            } finally {
-                signal("CONT", stopped);
-            }
-            JobResult result = get(running);
-            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
-            assertThat(result.counters()).containsEntry("records", 2_000L);
-            assertThat(master.workers()).isEqualTo(2);
-        }
-    }
-
-    private static void signal(String name, long process) throws IOException {
-        Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process))
-                .inheritIO()
-                .start();
-        Waits.until("kill has ended", Waits.seconds(20), () -> !kill.isAlive());
-        assertThat(kill.exitValue()).isZero();
     }
 
     @Test
