@@ -45,10 +45,11 @@ class MillionLmrsTest {
     private static final long REST_BYTES = 64 << 20;
 
     /**
-     * The threads on which an idle node polls the epoch and the orders and scans for orphans. How often they call the directory depends
-     * on the clock, not on the number of LMRs. They make no requests for LMRs.
+     * The threads on which an idle node polls the epoch, the orders and the policy, and scans for orphans. How often they call the
+     * directory depends on the clock, not on the number of LMRs. They make no requests for LMRs.
      */
-    private static final Set<String> HOUSEKEEPING = Set.of("lite-fencing", "lite-orders", "lite-orphans");
+    private static final Set<String> HOUSEKEEPING =
+            Set.of("lite-fencing", "lite-orders", "lite-orphans", "lite-qos-follow");
 
     /** The directory methods that are answered locally. */
     private static final Set<String> LOCAL = Set.of("nodes", "isAvailable", "addListener", "close");
