@@ -1,7 +1,6 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
-import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
@@ -11,7 +10,6 @@ import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
@@ -82,7 +80,8 @@ final class RpcCommands {
     private final AtomicInteger waitingForLocks = new AtomicInteger();
 
     /** The command of each slot that has one. */
-    private final AtomicReferenceArray<@Nullable Running> bySlot = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
+    private final AtomicReferenceArray<@Nullable RunningCommand> bySlot =
+            new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
 
     /** The numbers of the functions that the application serves through channels, too. */
     private final Set<Long> withChannels = ConcurrentHashMap.newKeySet();
@@ -146,6 +145,10 @@ final class RpcCommands {
             return (id & SessionProtocol.LOW_PRIORITY) != 0;
         }
 
+        Duration deadline() {
+            return Duration.ofNanos(Math.clamp(timeoutNs, 0, DEADLINE_NS_MAX));
+        }
+
         /** Of a receive: how many further calls it takes at most. */
         int furtherMax() {
             return Math.clamp(offset, 0, FurtherCalls.MAX);
@@ -198,7 +201,7 @@ final class RpcCommands {
      * @return false if the slot's last command is still under way; LITE's client waits for its end
      */
     boolean start(Command command, Slots slots) {
-        Running one = new Running(command, slots);
+        RunningCommand one = new RunningCommand(this, command, slots);
         running.incrementAndGet();
         if (!bySlot.compareAndSet(command.slot(), null, one)) {
             running.decrementAndGet();
@@ -227,7 +230,7 @@ final class RpcCommands {
     }
 
     /** Lets a platform thread wait, which the release wakes directly; a virtual thread if there are too many waits. */
-    private void waitForLock(Running one) {
+    private void waitForLock(RunningCommand one) {
         if (waitingForLocks.incrementAndGet() <= LOCK_THREADS_MAX) {
             try {
                 lockWaits.execute(() -> runWait(one));
@@ -239,7 +242,7 @@ final class RpcCommands {
         later(() -> runWait(one));
     }
 
-    private void runWait(Running one) {
+    private void runWait(RunningCommand one) {
         try {
             run(one);
         } finally {
@@ -264,7 +267,7 @@ final class RpcCommands {
     }
 
     /** Starts a command that needs no waiting thread; false: it needs one. */
-    private boolean tryStart(Running one) {
+    private boolean tryStart(RunningCommand one) {
         Command command = one.command;
         MemorySegment message = one.window().asSlice(0, command.length());
         OpenedFunctions.Opened found = opened.find(command.id());
@@ -306,7 +309,7 @@ final class RpcCommands {
     }
 
     /** Runs a task that may block. The end of the session interrupts it. */
-    private void later(Runnable task) {
+    void later(Runnable task) {
         Thread.ofVirtual().name("lite-session-call").start(() -> {
             Thread self = Thread.currentThread();
             threads.add(self);
@@ -319,7 +322,7 @@ final class RpcCommands {
     }
 
     /** Executes a command that may have to wait. A thread of its own. */
-    private void run(Running one) {
+    private void run(RunningCommand one) {
         if (ended) {
             one.failed(sessionEnds());
             return;
@@ -342,7 +345,7 @@ final class RpcCommands {
     }
 
     /** Waits only for the reply: a thread that received would not notice a channel. False: nothing was done. */
-    private boolean replyThenReceive(Running one) {
+    private boolean replyThenReceive(RunningCommand one) {
         Command command = one.command;
         if (command.op() == Op.REPLY_AND_RECEIVE
                 && opened.find(command.id()) instanceof OpenedFunctions.OpenServer open
@@ -367,7 +370,7 @@ final class RpcCommands {
     void channels(long server, boolean any) {
         boolean unused = any ? withChannels.add(server) : withChannels.remove(server);
         for (int slot = 0; slot < bySlot.length(); slot++) {
-            Running one = bySlot.get(slot);
+            RunningCommand one = bySlot.get(slot);
             if (one != null && one.isReceiveOf(server)) {
                 one.endIfChannelsChanged();
             }
@@ -382,7 +385,7 @@ final class RpcCommands {
     long endOverdue(long nowNs) {
         long nearestNs = Long.MAX_VALUE;
         for (int slot = 0; slot < bySlot.length(); slot++) {
-            Running one = bySlot.get(slot);
+            RunningCommand one = bySlot.get(slot);
             if (one == null || !one.waits()) {
                 continue;
             }
@@ -398,190 +401,37 @@ final class RpcCommands {
         return nearestNs;
     }
 
-    /** A command that has started and not ended. */
-    private final class Running {
-        final Command command;
-        final Slots slots;
-        final long deadlineNs;
-        private volatile @Nullable PostedCall call;
-        private volatile @Nullable PostedReceive receive;
+    /** Whether the application serves the function through channels, too. */
+    boolean hasChannels(long server) {
+        return withChannels.contains(server);
+    }
 
-        Running(Command command, Slots slots) {
-            this.command = command;
-            this.slots = slots;
-            deadlineNs = System.nanoTime() + command.timeoutNs();
+    /** The command is about to complete its slot, which the application may then submit again. */
+    void ends(RunningCommand one) {
+        bySlot.set(one.command.slot(), null);
+    }
+
+    /** The command has completed its slot. */
+    void ended(RunningCommand one) {
+        running.decrementAndGet();
+    }
+
+    /** What a command that ends by an exception tells the application. Logs a failure of the node itself. */
+    LiteException error(Command command, RuntimeException why) {
+        if (why instanceof LiteException refused) {
+            // The end of the session interrupts waiting commands, so that is the cause of their failure.
+            return ended ? new SessionLostException(String.valueOf(why.getMessage())) : refused;
         }
-
-        MemorySegment window() {
-            return RawMemory.all().asSlice(slots.window(command.slot()), slots.windowBytes());
+        if (!(why instanceof IllegalStateException || why instanceof IllegalArgumentException)
+                || why.getCause() instanceof Error) {
+            String suffix = lines.suffix("failed");
+            if (suffix != null) {
+                LOG.error("{}: {} failed{}", session, Op.nameOf(command.op()), suffix, why);
+            }
+            return new RpcFailedException(
+                    RpcStatus.UNKNOWN, "%s failed in the node: %s".formatted(Op.nameOf(command.op()), why));
         }
-
-        /** Posts a call; false: it would have to wait. */
-        boolean call(PostedCall.Client client, MemorySegment request) {
-            int capacity = Math.clamp(command.operand0(), 0, slots.windowBytes());
-            PostedCall its = new Call(capacity);
-            call = its;
-            boolean posted = client.tryCall(request, capacity, command.timeoutNs(), its);
-            if (posted) {
-                slots.waitsUntil(deadlineNs);
-            } else {
-                call = null;
-            }
-            return posted;
-        }
-
-        boolean receive(PostedReceive.Server server) {
-            PostedReceive its = new Receive();
-            receive = its;
-            server.receive(its);
-            slots.waitsUntil(deadlineNs);
-            endIfChannelsChanged(); // either this thread sees the change, or the change sees the receive
-            return true;
-        }
-
-        /** Ends a receive of an application that does not know whether the function has channels. */
-        void endIfChannelsChanged() {
-            PostedReceive its = receive;
-            if (its != null && command.isBesideChannels() != withChannels.contains(command.id()) && its.giveUp()) {
-                failed(late());
-            }
-        }
-
-        /** Whether it waits, or has waited, without a thread. */
-        boolean waits() {
-            return call != null || receive != null;
-        }
-
-        /** Whether it waits, or has waited, without a thread for a call of a function. */
-        boolean isReceiveOf(long server) {
-            return receive != null && command.id() == server;
-        }
-
-        /** Ends the wait; then this thread ends the command. False: another thread does. */
-        boolean giveUp() {
-            PostedCall itsCall = call;
-            PostedReceive itsReceive = receive;
-            return (itsCall != null && itsCall.abandon()) || (itsReceive != null && itsReceive.giveUp());
-        }
-
-        RuntimeException late() {
-            String deadline = Durations.text(deadline(command));
-            return new LiteTimeoutException(
-                    call != null
-                            ? "%s: not done within its deadline of %s: no reply".formatted(call, deadline)
-                            : "no call of the function came within %s".formatted(deadline));
-        }
-
-        /** Completes the slot; the command has ended. */
-        boolean done(long result) {
-            bySlot.set(command.slot(), null); // before the application may submit the slot again
-            slots.complete(command.slot(), 0, result);
-            running.decrementAndGet();
-            return true;
-        }
-
-        /** Completes the slot with an error; the command has ended. */
-        void failed(RuntimeException why) {
-            bySlot.set(command.slot(), null);
-            slots.fail(command.slot(), error(why));
-            running.decrementAndGet();
-        }
-
-        private LiteException error(RuntimeException why) {
-            if (why instanceof LiteException refused) {
-                // The end of the session interrupts waiting commands, so that is the cause of their failure.
-                return ended ? new SessionLostException(String.valueOf(why.getMessage())) : refused;
-            }
-            if (!(why instanceof IllegalStateException || why instanceof IllegalArgumentException)
-                    || why.getCause() instanceof Error) {
-                String suffix = lines.suffix("failed");
-                if (suffix != null) {
-                    LOG.error("{}: {} failed{}", session, Op.nameOf(command.op()), suffix, why);
-                }
-                return new RpcFailedException(
-                        RpcStatus.UNKNOWN, "%s failed in the node: %s".formatted(Op.nameOf(command.op()), why));
-            }
-            return new RpcFailedException(RpcStatus.REFUSED, String.valueOf(why.getMessage()));
-        }
-
-        private final class Call extends PostedCall {
-            private final int capacity;
-
-            Call(int capacity) {
-                this.capacity = capacity;
-            }
-
-            @Override
-            protected boolean isSoon() {
-                return command.soon();
-            }
-
-            @Override
-            protected MemorySegment destination(int length) {
-                return window().asSlice(0, capacity);
-            }
-
-            @Override
-            protected void replied(int length) {
-                boolean unused = done(length);
-            }
-
-            @Override
-            protected void failed(RuntimeException why) {
-                Running.this.failed(why);
-            }
-
-            @Override
-            protected void later(Runnable task) {
-                RpcCommands.this.later(task);
-            }
-        }
-
-        private final class Receive extends PostedReceive {
-            @Override
-            protected boolean received(ReceivedCall its) {
-                if (its.message().length > slots.windowBytes()) {
-                    received.failSoon(its, RpcStatus.REFUSED, tooLong(its, slots));
-                    return false;
-                }
-                long length;
-                try {
-                    length = received.put(its, slots, command.slot());
-                    putFurther(length);
-                } catch (RuntimeException refused) {
-                    Running.this.failed(refused);
-                    return true;
-                }
-                return done(length);
-            }
-
-            /** Takes the calls that are queued already, so that the application need not ask for each of them. */
-            private void putFurther(long firstBytes) {
-                int further = 0;
-                long offset = FurtherCalls.after(firstBytes);
-                while (further < command.furtherMax()) {
-                    long room = FurtherCalls.room(offset, slots.windowBytes());
-                    ReceivedCall next = room < 0 ? null : further(room);
-                    int length = next == null ? 0 : next.message().length;
-                    if (next == null || !received.putFurther(next, slots.window(command.slot()) + offset)) {
-                        break;
-                    }
-                    offset = FurtherCalls.after(offset, length);
-                    further++;
-                }
-                slots.received(command.slot(), further);
-            }
-
-            @Override
-            protected void failed(RuntimeException why) {
-                Running.this.failed(why);
-            }
-
-            @Override
-            protected void later(Runnable task) {
-                RpcCommands.this.later(task);
-            }
-        }
+        return new RpcFailedException(RpcStatus.REFUSED, String.valueOf(why.getMessage()));
     }
 
     private static long messageBytes(RpcCall call) {
@@ -590,7 +440,7 @@ final class RpcCommands {
                 : call.request().byteSize();
     }
 
-    private static String tooLong(RpcCall call, Slots slots) {
+    static String tooLong(RpcCall call, Slots slots) {
         return "the request has %d bytes%s; the session of the application that serves it takes at most %d"
                 .formatted(
                         call.request().byteSize(),
@@ -619,7 +469,7 @@ final class RpcCommands {
                 ReceivedCalls.fail(call, command.failure(), (int) command.operand1(), text(message));
                 yield 0;
             }
-            case Op.LOCK -> locks.acquire(command.id(), command.operand0(), deadline(command));
+            case Op.LOCK -> locks.acquire(command.id(), command.operand0(), command.deadline());
             default -> throw new IllegalArgumentException("not a command of calls: " + command.op());
         };
     }
@@ -629,10 +479,10 @@ final class RpcCommands {
         if (found instanceof OpenedFunctions.OpenClient open) {
             long capacity = Math.clamp(command.operand0(), 0, window.byteSize());
             return client(open, command, request)
-                    .call(request.asSlice(command.contextBytes()), window.asSlice(0, capacity), deadline(command));
+                    .call(request.asSlice(command.contextBytes()), window.asSlice(0, capacity), command.deadline());
         }
         if (found instanceof OpenedFunctions.OpenSender open) {
-            tier.rpc().send(open.node(), open.port(), request, deadline(command));
+            tier.rpc().send(open.node(), open.port(), request, command.deadline());
             return 0;
         }
         throw notOpen(command, "function to call or port to send to");
@@ -641,7 +491,7 @@ final class RpcCommands {
     private long receive(Command command, Slots slots) {
         OpenedFunctions.Opened found = opened.find(command.id());
         if (found instanceof OpenedFunctions.OpenServer open) {
-            Deadline deadline = Deadline.in(deadline(command));
+            Deadline deadline = Deadline.in(command.deadline());
             RpcCall call = open.server().receive(deadline.remaining());
             while (messageBytes(call) > slots.windowBytes()) {
                 // Only its caller can shorten it. The application receives the next call.
@@ -651,7 +501,7 @@ final class RpcCommands {
             return received.put(call, slots, command.slot());
         }
         if (found instanceof OpenedFunctions.OpenPort open) {
-            RpcMessages.Message message = open.messages().receive(deadline(command));
+            RpcMessages.Message message = open.messages().receive(command.deadline());
             return received.put(message, slots, command.slot());
         }
         throw notOpen(command, "function or port to receive from");
@@ -659,10 +509,6 @@ final class RpcCommands {
 
     private SessionLostException notOpen(Command command, String what) {
         return new SessionLostException("no %s has the number %d; it was closed".formatted(what, command.id()));
-    }
-
-    private static Duration deadline(Command command) {
-        return Duration.ofNanos(Math.clamp(command.timeoutNs(), 0, DEADLINE_NS_MAX));
     }
 
     /**
@@ -677,7 +523,7 @@ final class RpcCommands {
         tier.sync().endWaits();
         while (running.get() > 0) {
             for (int slot = 0; slot < bySlot.length(); slot++) {
-                Running one = bySlot.get(slot);
+                RunningCommand one = bySlot.get(slot);
                 if (one != null && one.giveUp()) {
                     one.failed(sessionEnds());
                 }
