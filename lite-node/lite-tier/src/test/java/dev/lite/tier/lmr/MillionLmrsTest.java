@@ -45,8 +45,8 @@ class MillionLmrsTest {
     private static final long REST_BYTES = 64 << 20;
 
     /**
-     * The threads on which an idle node polls the epoch, the orders and the policy, and scans for orphans. How often they call the
-     * directory depends on the clock, not on the number of LMRs. They make no requests for LMRs.
+     * The threads on which an idle node polls the epoch and the orders, reads the policy after its start, and scans for orphans. When
+     * they call the directory depends on the clock, not on the number of LMRs. They make no requests for LMRs.
      */
     private static final Set<String> HOUSEKEEPING =
             Set.of("lite-fencing", "lite-orders", "lite-orphans", "lite-qos-follow");

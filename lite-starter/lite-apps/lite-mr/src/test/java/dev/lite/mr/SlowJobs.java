@@ -181,15 +181,18 @@ public final class SlowJobs {
         }
     }
 
-    /** Fails in reduce, at the key "poison". */
-    public static final class PoisonedReduce extends Job {
-        /** For LITE-MR. */
-        public PoisonedReduce() {}
-
+    /** Counts the lines. */
+    private abstract static class EachLine extends Job {
         @Override
         public void map(InputRecord record, Emitter out) {
             out.emit(record, 1);
         }
+    }
+
+    /** Fails in reduce, at the key "poison". */
+    public static final class PoisonedReduce extends EachLine {
+        /** For LITE-MR. */
+        public PoisonedReduce() {}
 
         @Override
         public void reduce(Slice key, Values values, Reduced out) {
@@ -201,14 +204,9 @@ public final class SlowJobs {
     }
 
     /** Fails when it writes the result. */
-    public static final class PoisonedFormat extends Job {
+    public static final class PoisonedFormat extends EachLine {
         /** For LITE-MR. */
         public PoisonedFormat() {}
-
-        @Override
-        public void map(InputRecord record, Emitter out) {
-            out.emit(record, 1);
-        }
 
         @Override
         public void format(Slice key, Slice value, StringBuilder line) {
@@ -217,14 +215,9 @@ public final class SlowJobs {
     }
 
     /** Fails when the results of map are written. */
-    public static final class PoisonedPartition extends Job {
+    public static final class PoisonedPartition extends EachLine {
         /** For LITE-MR. */
         public PoisonedPartition() {}
-
-        @Override
-        public void map(InputRecord record, Emitter out) {
-            out.emit(record, 1);
-        }
 
         @Override
         public int partition(Slice key, int hash, int partitions) {
@@ -233,14 +226,9 @@ public final class SlowJobs {
     }
 
     /** Fails when a merge task compares keys. */
-    public static final class PoisonedMerge extends Job {
+    public static final class PoisonedMerge extends EachLine {
         /** For LITE-MR. */
         public PoisonedMerge() {}
-
-        @Override
-        public void map(InputRecord record, Emitter out) {
-            out.emit(record, 1);
-        }
 
         @Override
         public int compare(Slice left, Slice right) {
