@@ -3,6 +3,7 @@ package dev.lite.tier.qos;
 import dev.lite.cluster.qos.QosPolicy.Quota;
 import dev.lite.os.waiting.Deadline;
 import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
 
 /** The quota of one principal at this node, which its sessions share. Any thread; {@link #refill} by one thread. */
 final class PrincipalQuota {
@@ -16,7 +17,7 @@ final class PrincipalQuota {
         operations = limiter(quota.operationsPerSecond(), source);
     }
 
-    private static Limiter limiter(@org.jspecify.annotations.Nullable Long perSecond, LongFunction<Permits> source) {
+    private static Limiter limiter(@Nullable Long perSecond, LongFunction<Permits> source) {
         Limiter limiter = new Limiter(source);
         if (perSecond != null) {
             limiter.limit(perSecond);

@@ -77,19 +77,22 @@ public final class JobRunner implements AutoCloseable {
             lock.unlock();
         }
         opened.close();
-        checkOpen();
-        return opened;
+        throw isClosed();
     }
 
     private void checkOpen() {
         lock.lock();
         try {
             if (closed) {
-                throw new IllegalStateException("the runner of the group \"%s\" is closed".formatted(group));
+                throw isClosed();
             }
         } finally {
             lock.unlock();
         }
+    }
+
+    private IllegalStateException isClosed() {
+        return new IllegalStateException("the runner of the group \"%s\" is closed".formatted(group));
     }
 
     private void end(JobStatus status) {
