@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -28,6 +29,8 @@ class ImagesIT {
     private static final long BYTES_MAX = 250_000_000;
     private static final String USER = "10001:10001";
     private static final Map<String, Integer> LAYERS = Map.of("lite-node", 5, "lite-manager", 5, "lite-price-board", 4);
+
+    private static final String TOKEN = "0123456789abcdef";
 
     /** A JVM that cannot use its class cache does not start. That shows as well that this variable is free. */
     private static final String REQUIRE_CACHE = "JAVA_TOOL_OPTIONS=-XX:AOTMode=on";
@@ -85,8 +88,11 @@ class ImagesIT {
         Image.run("chown", USER, run.toString());
         Image.run("chmod", "750", run.toString());
         Pod managerPod = new Pod(USER, "", List.of(), List.of(REQUIRE_CACHE));
-        Pod nodePod =
-                new Pod(USER, "", List.of(run + ":/run/lite", arenas + ":/var/lib/lite/arena"), List.of(REQUIRE_CACHE));
+        Pod nodePod = new Pod(
+                USER,
+                "",
+                List.of(run + ":/run/lite", arenas + ":/var/lib/lite/arena"),
+                List.of(REQUIRE_CACHE, "LITE_NODE_MANAGEMENT_TOKEN=" + TOKEN));
         try (Container managers = Container.start(
                 manager,
                 managerPod,
@@ -96,17 +102,9 @@ class ImagesIT {
                 "--lite.manager.zookeeper.port=0",
                 "--lite.manager.zookeeper.data-directory=/tmp/zookeeper",
                 "--lite.ready-file=/tmp/ready")) {
-            var managerReady = managers.awaitReady("/tmp/ready");
-            try (Container nodes = Container.start(
-                    node,
-                    nodePod,
-                    work.resolve("node.log"),
-                    "--server.port=0",
-                    "--lite.cluster.zookeeper=" + managerReady.getProperty("zookeeper"),
-                    "--lite.node.name=node-1",
-                    "--lite.node.arena.size=64MB",
-                    "--lite.node.arena.directory=/var/lib/lite/arena",
-                    "--lite.ready-file=/tmp/ready")) {
+            Properties managerReady = managers.awaitReady("/tmp/ready");
+            String zooKeeper = managerReady.getProperty("zookeeper");
+            try (Container nodes = startNode(nodePod, "node-1", zooKeeper)) {
                 String health = nodes.awaitReady("/tmp/ready").getProperty("health");
                 System.out.printf("the node was ready after %d ms%n", nodes.millis());
                 for (String group : List.of("/liveness", "/readiness")) {
@@ -115,8 +113,74 @@ class ImagesIT {
                 }
                 runCommandLine(managerReady.getProperty("url"));
                 runSample(run);
+                refuseBadHosts(zooKeeper, run);
                 nodes.requireAlive();
+                runHook(nodePod, health);
             }
+        }
+    }
+
+    private Container startNode(Pod pod, String name, String zooKeeper) {
+        return Container.start(
+                node,
+                pod,
+                work.resolve(name + ".log"),
+                "--server.port=0",
+                "--lite.cluster.zookeeper=" + zooKeeper,
+                "--lite.node.name=" + name,
+                "--lite.node.arena.size=64MB",
+                "--lite.node.arena.directory=/var/lib/lite/arena",
+                "--lite.ready-file=/tmp/ready");
+    }
+
+    /** What is wrong with a host is in the message of the container's end, which "kubectl describe pod" shows. */
+    private void refuseBadHosts(String zooKeeper, Path run) throws IOException {
+        Path foreign = Files.createDirectories(work.resolve("run-of-root"));
+        Image.run("chmod", "755", foreign.toString());
+        assertEndsWith(
+                zooKeeper,
+                List.of(foreign + ":/run/lite", arenas + ":/var/lib/lite/arena"),
+                "the directory /run/lite of lite.node.run-directory is not writable",
+                "Let this user write there");
+        // A second release that was given the directory of the first one.
+        assertEndsWith(
+                zooKeeper,
+                List.of(run + ":/run/lite", arenas + ":/var/lib/lite/arena"),
+                "/run/lite/shm.sock",
+                "give this node another lite.node.run-directory");
+        Path small = Files.createDirectories(work.resolve("small"));
+        Image.run("mount", "-t", "tmpfs", "-o", "size=16m,mode=777", "none", small.toString());
+        try {
+            assertEndsWith(
+                    zooKeeper,
+                    List.of(run + ":/run/lite", small + ":/var/lib/lite/arena"),
+                    "/other/arena",
+                    "Free space",
+                    "67108864");
+        } finally {
+            Image.run("umount", small.toString());
+        }
+    }
+
+    private void assertEndsWith(String zooKeeper, List<String> mounts, String... message) throws IOException {
+        Path file = Files.writeString(node.root().resolve("tmp/message"), "");
+        Image.run("chown", USER, file.toString());
+        // As the chart sets it, for the kubelet's file.
+        Pod pod = new Pod(USER, "", mounts, List.of(REQUIRE_CACHE, "LITE_EXITMESSAGEFILE=/tmp/message"));
+        try (Container bad = startNode(pod, "other", zooKeeper)) {
+            assertThat(bad.awaitEnd()).as(bad.log()).isEqualTo(1);
+        }
+        assertThat(file).content().contains(message);
+    }
+
+    /** The chart's preStop hook, in the environment of the node. There is no other node for the memory, and the hook says so. */
+    private void runHook(Pod pod, String health) {
+        String url = health.substring(0, health.lastIndexOf('/')) + "/litedrain";
+        try (Container hook = Container.startCommand(
+                node, pod, work.resolve("hook.log"), List.of("/opt/lite/bin/drain", url, "60"))) {
+            assertThat(hook.awaitEnd()).as(hook.log()).isEqualTo(1);
+            assertThat(hook.log()).contains("no other live node takes memory").doesNotContain("JAVA_TOOL_OPTIONS");
+            System.out.printf("the hook took %d ms%n", hook.millis());
         }
     }
 

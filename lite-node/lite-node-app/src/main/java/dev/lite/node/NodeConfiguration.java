@@ -188,5 +188,11 @@ class NodeConfiguration {
                     "Set %s to a path that this user may write to.".formatted(property),
                     e);
         }
+        if (!Files.isWritable(directory)) {
+            throw new StartException(
+                    "the directory %s of %s is not writable for this process's user".formatted(directory, property),
+                    "Let this user write there, or set %s to a path that it may write to.".formatted(property),
+                    null);
+        }
     }
 }

@@ -37,7 +37,9 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
             case LimitExceededException limit -> "Raise the limit, or request less.";
             case ArenaException arena -> "Correct lite.node.arena.*, or remove the arena if its content may be lost.";
             case FabricException fabric ->
-                "Correct lite.fabric, lite.fabric.require or lite.node.fabrics, or the setting named in the message.";
+                fabric.getCause() instanceof OsException os && os.errno() == Errno.EADDRINUSE
+                        ? "Another process uses this address, perhaps a node of this host: give this node another lite.node.run-directory, lite.node.tcp.port or lite.node.rdma.port."
+                        : "Correct lite.fabric, lite.fabric.require or lite.node.fabrics, or the setting named in the message.";
             case OsException os ->
                 os.errno() == Errno.EADDRINUSE
                         ? "Another process uses this socket: give this node another lite.node.socket or lite.node.run-directory."

@@ -67,15 +67,12 @@ class UpgradeTest {
                 refuseApplications(next, beyond, old, newest);
                 assertThat(newAtOld.ask("add upgrade/on-2")).isEqualTo("3");
                 assertThat(newest.stop(3)).isTrue();
-                // The first node is upgraded: its memory moves to the newer one and survives, and its applications
-                // attach again.
+                // The first node is upgraded: its memory moves to the newer one meanwhile.
                 assertThat(old.stop(1)).isTrue();
                 assertThat(oldAtNew.ask("add upgrade/on-1")).isEqualTo("3");
                 assertThat(oldAtNew.ask("read upgrade/on-1 5")).isEqualTo("hello");
                 LocalProcess upgraded = newer.startNode(1);
                 awaitLink(upgraded, "\"node-2\":\"tcp\"");
-                newest.startNode(3);
-                awaitLink(upgraded, "\"node-3\":\"tcp\"");
                 assertThat(oldAtNew.ask("add upgrade/on-2")).isEqualTo("4");
             }
         }
