@@ -151,6 +151,9 @@ public record CuratorConfig(
                 return new Signing(Files.readString(file).stripTrailing(), acceptUnsigned);
             } catch (IOException e) {
                 throw new UncheckedIOException("%s.secret-file %s cannot be read".formatted(property, file), e);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(
+                        "%s.secret-file %s: %s".formatted(property, file, e.getMessage()), e);
             }
         }
 

@@ -9,7 +9,6 @@ import java.security.GeneralSecurityException;
 import java.security.Key;
 import java.security.KeyStore;
 import java.security.SecureRandom;
-import java.security.cert.Certificate;
 import java.util.Collections;
 import java.util.HexFormat;
 import org.apache.zookeeper.client.ZKClientConfig;
@@ -66,10 +65,12 @@ final class ZooKeeperTls implements AutoCloseable {
         config.setProperty(ZKClientConfig.ZOOKEEPER_CLIENT_CNXN_SOCKET, "org.apache.zookeeper.ClientCnxnSocketNetty");
         config.setProperty("zookeeper.ssl.protocol", "TLSv1.3");
         config.setProperty("zookeeper.ssl.enabledProtocols", "TLSv1.3");
-        put("trustStore", copy(tls.trusted(), null));
+        put("trustStore", trusted(tls.trusted()));
         KeyStore own = tls.own();
-        if (own != null) {
-            put("keyStore", copy(own, tls.keyPassword()));
+        if (own == null) {
+            config.setProperty("zookeeper.ssl.keyStore.location", ""); // also if a system property has one
+        } else {
+            put("keyStore", own(own, tls.keyPassword()));
         }
     }
 
@@ -83,16 +84,22 @@ final class ZooKeeperTls implements AutoCloseable {
         config.setProperty("zookeeper.ssl." + kind + ".type", TYPE);
     }
 
-    private KeyStore copy(KeyStore from, @Nullable String keyPassword) throws GeneralSecurityException, IOException {
+    private static KeyStore trusted(KeyStore from) throws GeneralSecurityException, IOException {
+        KeyStore to = KeyStore.getInstance(TYPE);
+        to.load(null, null);
+        for (String alias : Collections.list(from.aliases())) {
+            to.setCertificateEntry(alias, from.getCertificate(alias));
+        }
+        return to;
+    }
+
+    private KeyStore own(KeyStore from, @Nullable String keyPassword) throws GeneralSecurityException, IOException {
         KeyStore to = KeyStore.getInstance(TYPE);
         to.load(null, null);
         for (String alias : Collections.list(from.aliases())) {
             if (from.isKeyEntry(alias)) {
                 Key key = from.getKey(alias, keyPassword == null ? null : keyPassword.toCharArray());
                 to.setKeyEntry(alias, key, password.toCharArray(), from.getCertificateChain(alias));
-            } else {
-                Certificate certificate = from.getCertificate(alias);
-                to.setCertificateEntry(alias, certificate);
             }
         }
         return to;
