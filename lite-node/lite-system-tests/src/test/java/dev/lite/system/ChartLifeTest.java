@@ -46,6 +46,7 @@ class ChartLifeTest {
                 .nodeProperty("lite.node.tcp.secret", SECRET)
                 .nodeProperty("lite.node.drain-timeout", "60s")
                 .property("lite.cluster.session-timeout", "6s")
+                .property("lite.cluster.secret", SECRET)
                 .property("lite.cluster.auth.password", "of the chart")
                 .stopDeadline(Waits.seconds(90));
     }
