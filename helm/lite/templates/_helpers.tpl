@@ -136,6 +136,7 @@ imagePullSecrets:
 lite.cluster.name={{ include "lite.cluster" . }}
 lite.cluster.zookeeper={{ include "lite.zookeeper" . }}
 lite.cluster.session-timeout={{ .Values.cluster.sessionTimeout }}
+lite.cluster.secret-file=/etc/lite/secret/cluster-secret
 {{- if .Values.secret.keys.zookeeperPassword }}
 lite.cluster.auth.password-file=/etc/lite/secret/zookeeper-password
 {{- else }}
@@ -207,10 +208,9 @@ spring.ssl.bundle.pem.lite.truststore.certificate=file:/etc/lite/tls/ca.crt
       - key: {{ .root.Values.secret.keys.zookeeperPassword | quote }}
         path: zookeeper-password
       {{- end }}
-      {{- if eq .component "node" }}
       - key: {{ .root.Values.secret.keys.cluster | quote }}
         path: cluster-secret
-      {{- else }}
+      {{- if ne .component "node" }}
       - key: {{ .root.Values.secret.keys.managerToken | quote }}
         path: manager-token
       {{- end }}
