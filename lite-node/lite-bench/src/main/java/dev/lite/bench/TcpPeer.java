@@ -92,8 +92,7 @@ final class TcpPeer implements AutoCloseable {
         return LiteNodeConfig.builder("bench", name, ARENA_BYTES, sockets.resolve(name))
                 .arena(arenas, false)
                 .fabricOptions(
-                        TcpFabricProvider.NAME,
-                        Map.of("secret", "the benchmark's secret", "protection", PROTECTION))
+                        TcpFabricProvider.NAME, Map.of("secret", "the benchmark's secret", "protection", PROTECTION))
                 .build();
     }
 

@@ -138,8 +138,8 @@ final class NodeChecks {
         range("lite.node.tcp.peer-timeout", tcp.peerTimeout(), PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX);
         secret("lite.node.tcp.secret", tcp.secret());
         if (!PROTECTIONS.contains(tcp.protection())) {
-            throw new IllegalArgumentException("lite.node.tcp.protection is \"%s\"; it must be encrypted or none"
-                    .formatted(tcp.protection()));
+            throw new IllegalArgumentException(
+                    "lite.node.tcp.protection is \"%s\"; it must be encrypted or none".formatted(tcp.protection()));
         }
         if (tcp.bind().isBlank()) {
             throw new IllegalArgumentException(

@@ -48,7 +48,8 @@ final class Impostor implements FabricHandler {
     static Outcome attack(String zookeeper, String cluster, Path secretFile, String victim, String claimed, int times)
             throws IOException {
         String secret = Files.readString(secretFile).stripTrailing();
-        CuratorConfig config = CuratorConfig.of(zookeeper, cluster).withSigning(new CuratorConfig.Signing(secret, false));
+        CuratorConfig config =
+                CuratorConfig.of(zookeeper, cluster).withSigning(new CuratorConfig.Signing(secret, false));
         NodeRecord to;
         NodeRecord as;
         try (CuratorDirectory directory = CuratorDirectory.open(config)) {
@@ -64,7 +65,8 @@ final class Impostor implements FabricHandler {
                 Fabric fabric = new TcpFabricProvider().open(own, impostor)) {
             fabric.register(new FabricMemory(arena.allocate(MEMORY_BYTES, 4096), FabricMemory.NO_DESCRIPTOR));
             for (int i = 0; i < times; i++) {
-                FabricEndpoint endpoint = fabric.connect(String.valueOf(to.fabrics().get("tcp")));
+                FabricEndpoint endpoint =
+                        fabric.connect(String.valueOf(to.fabrics().get("tcp")));
                 Waits.until("an answer", () -> {
                     int unused = fabric.poll(16);
                     return impostor.accepted > 0 || impostor.disconnected.containsKey(endpoint);
@@ -88,11 +90,9 @@ final class Impostor implements FabricHandler {
         try {
             Waits.until("the stranger's connection", () -> stranger.getState() == ZooKeeper.States.CONNECTED);
             for (int i = 0; i < nodes; i++) {
-                String json =
-                        """
+                String json = """
                         {"owner":"stranger","node":{"name":"%1$s-%2$d","id":%3$d,"incarnation":1,"host":"h/b",\
-                        "arenaBytes":1048576,"fabrics":{"tcp":"127.0.0.1:9"},"process":7,"key":""}}"""
-                                .formatted(prefix, i, 40 + i % 20);
+                        "arenaBytes":1048576,"fabrics":{"tcp":"127.0.0.1:9"},"process":7,"key":""}}""".formatted(prefix, i, 40 + i % 20);
                 String unused = stranger.create(
                         "/lite/%s/live/%s-%d".formatted(cluster, prefix, i),
                         json.getBytes(StandardCharsets.UTF_8),
