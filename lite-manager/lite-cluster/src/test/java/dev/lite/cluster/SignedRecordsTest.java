@@ -133,11 +133,11 @@ class SignedRecordsTest {
         CuratorDirectory member = open(OLD);
         assertThat(member.create("mine", bytes("everybody may write"), DEADLINE))
                 .isTrue();
-        assertThat(member.create("theirs", bytes("nobody may write"), DEADLINE)).isTrue();
+        assertThat(member.create("ours", bytes("nobody may write"), DEADLINE)).isTrue();
 
-        write(paths.record("theirs"), stored(paths.record("mine")));
+        write(paths.record("ours"), stored(paths.record("mine")));
 
-        assertRefused(member, "theirs");
+        assertRefused(member, "ours");
     }
 
     @Test
