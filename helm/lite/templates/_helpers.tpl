@@ -136,6 +136,7 @@ imagePullSecrets:
 lite.cluster.name={{ include "lite.cluster" . }}
 lite.cluster.zookeeper={{ include "lite.zookeeper" . }}
 lite.cluster.session-timeout={{ .Values.cluster.sessionTimeout }}
+lite.cluster.secret-file=/etc/lite/secret/cluster-secret
 {{- if .Values.secret.keys.zookeeperPassword }}
 lite.cluster.auth.password-file=/etc/lite/secret/zookeeper-password
 {{- else }}
@@ -167,6 +168,8 @@ lite.node.tcp.port={{ .Values.node.ports.tcp }}
 lite.node.tcp.secret-file=/etc/lite/secret/cluster-secret
 {{- if ne .Values.tls.mode "none" }}
 lite.node.tcp.ssl-bundle=lite
+# All nodes share one certificate; a node proves its name with the key in its registration.
+lite.node.tcp.verify-names=false
 {{- end }}
 {{- if .Values.rdma.enabled }}
 lite.node.rdma.port={{ .Values.node.ports.rdma }}
@@ -280,10 +283,9 @@ lite.manager.start-deadline=60s
       - key: {{ .root.Values.secret.keys.zookeeperPassword | quote }}
         path: zookeeper-password
       {{- end }}
-      {{- if eq .component "node" }}
       - key: {{ .root.Values.secret.keys.cluster | quote }}
         path: cluster-secret
-      {{- else }}
+      {{- if ne .component "node" }}
       - key: {{ .root.Values.secret.keys.managerToken | quote }}
         path: manager-token
       {{- end }}

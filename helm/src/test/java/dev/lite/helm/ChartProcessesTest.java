@@ -88,9 +88,10 @@ class ChartProcessesTest {
                 assertThat(probe(client, managers, manager)).isEqualTo("https");
                 assertThat(probe(client, nodes, node)).isEqualTo("http");
                 URI rest = URI.create(manager.getProperty("url") + "/api/nodes");
-                Waits.until("the manager has the node", Waits.seconds(60), () -> get(client, rest)
-                        .body()
-                        .contains("\"host-1\""));
+                Waits.until(
+                        "the manager has the node",
+                        Waits.seconds(60),
+                        () -> get(client, rest).body().contains("\"host-1\""));
             }
             Path socket = Path.of(node.getProperty("socket"));
             assertThat(socket).isEqualTo(directory.resolve("run/node.sock"));

@@ -80,6 +80,14 @@ public interface ClusterDirectory extends AutoCloseable {
     boolean isAvailable();
 
     /**
+     * How often this process refused something in the directory because somebody without the cluster's secret wrote it. Never
+     * blocks.
+     */
+    default long refusedRecords() {
+        return 0;
+    }
+
+    /**
      * The cluster's epoch from the local cache; {@link Epoch#NONE} before the first. Never blocks. While no manager leads,
      * the epoch does not change and no node is removed.
      */

@@ -39,7 +39,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     private CuratorDirectory(CuratorConfig config) {
         paths = new ZooKeeperPaths(config.cluster());
         listeners = new ListenerThread("lite-directory-" + config.cluster());
-        session = new ZooKeeperSession(config);
+        session = new ZooKeeperSession(config, paths);
         registrar = new Registrar(session, paths, listeners, "lite-registrar-" + config.cluster());
         records = new RecordStore(session, paths);
         watches = new RecordWatches(session, listeners);
@@ -72,7 +72,8 @@ public final class CuratorDirectory implements ClusterDirectory {
      * @param leadership the leadership of this directory; close it after the returned object
      */
     public EpochKeeperThread keepEpochs(Leadership leadership) {
-        return EpochKeeperThread.start(epochs, this, leadership);
+        Resigning resigning = new Resigning(session, paths, records, live, this::begin);
+        return EpochKeeperThread.start(epochs, this, leadership, resigning::doWork);
     }
 
     private void availabilityChanged(boolean available) {
@@ -129,6 +130,11 @@ public final class CuratorDirectory implements ClusterDirectory {
     @Override
     public boolean isAvailable() {
         return session.isUp();
+    }
+
+    @Override
+    public long refusedRecords() {
+        return session.refusedRecords();
     }
 
     @Override
@@ -218,7 +224,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     private void makeLayout(Deadline deadline) {
         for (String path : paths.layout()) {
             Answer<?> made = session.await(
-                    paths.isShared(path) ? session.createShared(path) : session.create(path, new byte[0]),
+                    paths.isShared(path) ? session.createShared(path) : session.createParent(path),
                     deadline,
                     "make " + path);
             if (made.is(Code.NONODE)) {

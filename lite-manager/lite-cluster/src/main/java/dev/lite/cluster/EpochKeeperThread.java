@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToIntFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,19 +24,24 @@ public final class EpochKeeperThread implements AutoCloseable {
 
     private final EpochKeeper keeper;
     private final Leadership leadership;
+    private final ToIntFunction<Duration> spareWork;
     private final Thread thread;
     private final Semaphore changed = new Semaphore(0); // one permit for every change since the last check
     private long waitMs; // until the next check without a change; confined to the thread
     private volatile boolean closed;
 
-    private EpochKeeperThread(EpochKeeper keeper, Leadership leadership) {
+    private EpochKeeperThread(EpochKeeper keeper, Leadership leadership, ToIntFunction<Duration> spareWork) {
         this.keeper = keeper;
         this.leadership = leadership;
+        this.spareWork = spareWork;
         this.thread = RepeatingThread.unstarted("lite-epochs", this::step, log::error);
     }
 
-    static EpochKeeperThread start(EpochStore store, ClusterDirectory directory, Leadership leadership) {
-        EpochKeeperThread keeping = new EpochKeeperThread(new EpochKeeper(store, leadership::isLeaderNow), leadership);
+    /** @param spareWork a part of other work of the leader, done while the epoch needs none; returns 0 if there is none left */
+    static EpochKeeperThread start(
+            EpochStore store, ClusterDirectory directory, Leadership leadership, ToIntFunction<Duration> spareWork) {
+        EpochKeeperThread keeping =
+                new EpochKeeperThread(new EpochKeeper(store, leadership::isLeaderNow), leadership, spareWork);
         leadership.addListener(leads -> keeping.changed.release());
         directory.addListener(new DirectoryListener() {
             @Override
@@ -73,7 +79,9 @@ public final class EpochKeeperThread implements AutoCloseable {
     /** Does all work that is possible now; returns after how many milliseconds to check again without a change. */
     private long work() {
         try {
-            while (!closed && leadership.isLeader() && keeper.doWork(CALL) > 0) {
+            while (!closed
+                    && leadership.isLeader()
+                    && (keeper.doWork(CALL) > 0 || (!keeper.isPending() && spareWork.applyAsInt(CALL) > 0))) {
                 log.trace("there may be more to do");
             }
             return leadership.isLeader() && keeper.isPending() ? PENDING_MS : IDLE_MS;

@@ -30,6 +30,11 @@ record LiveEntry(String owner, NodeRecord node, @Nullable String managementUrl) 
         return JSON.writeValueAsBytes(this);
     }
 
+    /** {@link #parse(String, byte[])}; empty also if somebody without the cluster's secret wrote it. */
+    static Optional<LiveEntry> parse(Answer<ZooKeeperSession.Data> answer) {
+        return answer.get().trusted().flatMap(bytes -> parse(answer.path(), bytes));
+    }
+
     /** Returns empty and logs when the content is invalid: one bad entry must not hide the others. */
     static Optional<LiveEntry> parse(String path, byte[] bytes) {
         try {

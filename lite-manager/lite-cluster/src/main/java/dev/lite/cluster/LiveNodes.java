@@ -82,7 +82,8 @@ final class LiveNodes implements AutoCloseable {
         List<LiveEntry> entries;
         try (var data = cache.stream()) {
             entries = data.filter(child -> child.getPath().startsWith(paths.live + "/"))
-                    .flatMap((ChildData child) -> LiveEntry.parse(child.getPath(), child.getData()).stream())
+                    .flatMap((ChildData child) ->
+                            session.trusted(child).flatMap(bytes -> LiveEntry.parse(child.getPath(), bytes)).stream())
                     .toList();
         }
         Map<String, String> urls = new HashMap<>();
@@ -119,7 +120,7 @@ final class LiveNodes implements AutoCloseable {
         for (CompletableFuture<Answer<ZooKeeperSession.Data>> pending : entries) {
             Answer<ZooKeeperSession.Data> entry = session.await(pending, deadline, "list the nodes");
             if (!entry.is(Code.NONODE)) { // left meanwhile
-                LiveEntry.parse(entry.path(), entry.get().bytes()).ifPresent(live -> nodes.add(live.node()));
+                LiveEntry.parse(entry).ifPresent(live -> nodes.add(live.node()));
             }
         }
         nodes.sort(Comparator.comparingInt(NodeRecord::id));

@@ -13,9 +13,10 @@ import java.util.regex.Pattern;
  * @param fabrics driver name → the address that a peer gives to {@code connect}
  * @param process a random number chosen at process start; a peer that receives it in a handshake knows which registration
  *     the connection belongs to
+ * @param key the node's public Ed25519 key in base 64, by which peers on other hosts recognize it; empty for none
  */
 public record NodeAdvert(
-        String name, int heldId, String host, long arenaBytes, Map<String, String> fabrics, long process) {
+        String name, int heldId, String host, long arenaBytes, Map<String, String> fabrics, long process, String key) {
     /** The value of {@code heldId} for a new arena. */
     public static final int NO_ID = -1;
 
@@ -33,6 +34,12 @@ public record NodeAdvert(
     /** Leaves {@code process} unknown. */
     public NodeAdvert(String name, int heldId, String host, long arenaBytes, Map<String, String> fabrics) {
         this(name, heldId, host, arenaBytes, fabrics, NO_PROCESS);
+    }
+
+    /** Without a key. */
+    public NodeAdvert(
+            String name, int heldId, String host, long arenaBytes, Map<String, String> fabrics, long process) {
+        this(name, heldId, host, arenaBytes, fabrics, process, "");
     }
 
     static void checkName(String name) {

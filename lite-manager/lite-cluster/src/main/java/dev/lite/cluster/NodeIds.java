@@ -19,7 +19,14 @@ final class NodeIds {
 
     static NodeRecord record(NodeAdvert advert, int id, long incarnation) {
         return new NodeRecord(
-                advert.name(), id, incarnation, advert.host(), advert.arenaBytes(), advert.fabrics(), advert.process());
+                advert.name(),
+                id,
+                incarnation,
+                advert.host(),
+                advert.arenaBytes(),
+                advert.fabrics(),
+                advert.process(),
+                advert.key());
     }
 
     /** Whether {@code record} is the registration {@code mine}. */

@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * A registered node.
@@ -12,6 +13,7 @@ import java.util.Map;
  * @param arenaBytes the size of its arena in bytes
  * @param fabrics driver name → address
  * @param process see {@link NodeAdvert#process}
+ * @param key see {@link NodeAdvert#key}
  */
 public record NodeRecord(
         String name,
@@ -20,10 +22,24 @@ public record NodeRecord(
         String host,
         long arenaBytes,
         Map<String, String> fabrics,
-        long process) {
-    /** Makes defensive copies. */
+        long process,
+        String key) {
+    /** Makes defensive copies. A registration of an older version has no key. */
     public NodeRecord {
         fabrics = Map.copyOf(fabrics);
+        key = Objects.requireNonNullElse(key, "");
+    }
+
+    /** Without a key. */
+    public NodeRecord(
+            String name,
+            int id,
+            long incarnation,
+            String host,
+            long arenaBytes,
+            Map<String, String> fabrics,
+            long process) {
+        this(name, id, incarnation, host, arenaBytes, fabrics, process, "");
     }
 
     /** Leaves {@code process} unknown. */

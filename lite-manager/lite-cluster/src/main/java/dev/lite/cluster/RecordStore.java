@@ -89,7 +89,7 @@ final class RecordStore {
 
     private void makeBucket(String name, Deadline deadline) {
         Answer<Stat> bucket =
-                session.await(session.create(paths.bucketOf(name), EMPTY), deadline, "make the bucket of " + name);
+                session.await(session.createParent(paths.bucketOf(name)), deadline, "make the bucket of " + name);
         if (!bucket.isOk() && !bucket.is(Code.NODEEXISTS)) {
             throw bucket.unexpected();
         }
@@ -123,10 +123,11 @@ final class RecordStore {
                             paths.record(name),
                             List.of(
                                     Op.check(paths.bucketOf(name), found.bucketVersion()),
-                                    Op.setData(
+                                    session.setDataOp(
                                             paths.record(name),
                                             Stored.encode(stored.firstVersion(), record),
-                                            stored.znodeVersion()))),
+                                            stored.znodeVersion(),
+                                            0))),
                     deadline,
                     "change " + name);
             if (changed.isOk()) {
@@ -197,6 +198,25 @@ final class RecordStore {
         return results != null
                 && results.getFirst() instanceof OpResult.ErrorResult first
                 && first.getErr() == Code.BADVERSION.intValue();
+    }
+
+    /** Signs records with the secret for signing that are signed with the other one, or not at all; returns their number. */
+    int signAgain(List<String> names, Deadline deadline) {
+        List<CompletableFuture<Answer<ZooKeeperSession.Data>>> reading =
+                names.stream().map(name -> session.getData(paths.record(name))).toList();
+        int signed = 0;
+        for (int index = 0; index < names.size(); index++) {
+            Answer<ZooKeeperSession.Data> found = session.await(reading.get(index), deadline, "sign the records again");
+            if (found.isOk()
+                    && found.get().trusted().isPresent()
+                    && !found.get().current()) {
+                Stored stored = Stored.of(found);
+                Optional<Integer> changed =
+                        compareAndSet(names.get(index), stored.version(), stored.record(), deadline);
+                signed += changed.isPresent() ? 1 : 0;
+            }
+        }
+        return signed;
     }
 
     List<String> names(String prefix, String after, int limit, Deadline deadline) {

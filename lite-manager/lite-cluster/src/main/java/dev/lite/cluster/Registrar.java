@@ -98,24 +98,27 @@ final class Registrar implements AutoCloseable {
             Answer<ZooKeeperSession.Data> live = session.await(readingLive, deadline, what);
             List<Op> operations = new ArrayList<>();
             if (!live.is(Code.NONODE)) {
-                Optional<LiveEntry> there =
-                        LiveEntry.parse(live.path(), live.get().bytes());
-                if (there.isEmpty() || !there.get().owner().equals(owner)) {
-                    awaitLeave(live.path(), there.map(LiveEntry::node), deadline, what);
-                    continue;
-                }
-                if (live.get().stat().getEphemeralOwner() == session.sessionId()) {
-                    if (isPublished(there.get(), live, deadline)) {
-                        return there.get().node(); // made before, or by an attempt whose answer was lost
+                Optional<LiveEntry> there = LiveEntry.parse(live);
+                boolean forged = live.get().trusted().isEmpty(); // it must not keep this node away
+                if (!forged) {
+                    if (there.isEmpty() || !there.get().owner().equals(owner)) {
+                        awaitLeave(live.path(), there.map(LiveEntry::node), deadline, what);
+                        continue;
                     }
-                    continue;
+                    if (live.get().stat().getEphemeralOwner() == session.sessionId()) {
+                        if (isPublished(there.get(), live, deadline)) {
+                            return there.get().node(); // made before, or by an attempt whose answer was lost
+                        }
+                        continue;
+                    }
                 }
-                // Left by an older session of this process, and would be removed when that session times out.
+                // Forged, or left by an older session of this process: then it would be removed when that session times
+                // out.
                 operations.add(Op.delete(live.path(), live.get().stat().getVersion()));
             }
             int before = idData.stat().getVersion();
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
-            operations.add(Op.setData(paths.id(wanted.name()), idData.bytes(), before));
+            operations.add(session.setDataOp(paths.id(wanted.name()), idData.bytes(), idData.stat()));
             operations.add(session.createOp(
                     paths.live(wanted.name()),
                     new LiveEntry(owner, record, managementUrl).toBytes(),
@@ -137,7 +140,7 @@ final class Registrar implements AutoCloseable {
             return true;
         }
         byte[] bytes = new LiveEntry(owner, entry.node(), managementUrl).toBytes();
-        Op change = Op.setData(live.path(), bytes, live.get().stat().getVersion());
+        Op change = session.setDataOp(live.path(), bytes, live.get().stat());
         Answer<List<OpResult>> changed =
                 session.await(session.multi(live.path(), List.of(change)), deadline, "publish the management URL");
         if (!changed.isOk() && !changed.is(Code.BADVERSION) && !changed.is(Code.NONODE)) {
@@ -166,7 +169,7 @@ final class Registrar implements AutoCloseable {
         Answer<ZooKeeperSession.Data> live = session.await(reading, deadline, what);
         return live.isOk()
                 && live.get().stat().getEphemeralOwner() == session.sessionId()
-                && LiveEntry.parse(live.path(), live.get().bytes())
+                && LiveEntry.parse(live)
                         .filter(entry ->
                                 entry.owner().equals(owner) && entry.node().incarnation() == record.incarnation())
                         .isPresent();

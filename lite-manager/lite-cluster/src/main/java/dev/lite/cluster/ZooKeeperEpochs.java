@@ -51,7 +51,8 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         cache = session.cache(paths.epoch, CuratorCache.Options.SINGLE_NODE_CACHE);
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
-                        .forCreatesAndChanges((before, after) -> changed(after.getData()))
+                        .forCreatesAndChanges(
+                                (before, after) -> session.trusted(after).ifPresent(this::changed))
                         .build());
     }
 
@@ -136,10 +137,12 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         List<Known> known = new ArrayList<>();
         reading.forEach((name, pending) -> {
             ZooKeeperSession.Data data = session.await(pending, deadline, what).get();
-            known.add(new Known(
-                    NodeIdStore.parse(paths.id(name), new String(data.bytes(), StandardCharsets.UTF_8)),
-                    name,
-                    data.stat().getVersion()));
+            // A forged id must not keep the others from being removed.
+            data.trusted()
+                    .ifPresent(bytes -> known.add(new Known(
+                            NodeIdStore.parse(paths.id(name), new String(bytes, StandardCharsets.UTF_8)),
+                            name,
+                            data.stat().getVersion())));
         });
         return known;
     }
@@ -163,7 +166,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         byte[] bytes = JSON.writeValueAsBytes(next);
         Op change = seen.version() == NOT_MADE
                 ? session.createOp(paths.epoch, bytes, CreateMode.PERSISTENT)
-                : Op.setData(paths.epoch, bytes, seen.version());
+                : session.setDataOp(paths.epoch, bytes, seen.version(), 0);
         Answer<List<OpResult>> changed =
                 session.await(session.multi(paths.epoch, List.of(change)), deadline, "change the epoch");
         if (!changed.isOk() && !changed.is(Code.BADVERSION) && !changed.is(Code.NODEEXISTS)) {
@@ -222,7 +225,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     /** Returns empty and logs when the content is invalid; it is then ignored. */
     private static Optional<Ack> parseAck(Answer<ZooKeeperSession.Data> answer) {
         try {
-            return Optional.ofNullable(JSON.readValue(answer.get().bytes(), Ack.class));
+            return answer.get().trusted().map(bytes -> JSON.readValue(bytes, Ack.class));
         } catch (JacksonException e) {
             log.warn("The acknowledgement {} is ignored: {}", answer.path(), e.getOriginalMessage());
             return Optional.empty();

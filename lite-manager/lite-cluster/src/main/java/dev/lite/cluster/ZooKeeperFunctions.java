@@ -58,7 +58,8 @@ final class ZooKeeperFunctions implements AutoCloseable {
 
     private void changed(ChildData child) {
         if (isNode(child)) {
-            FunctionNames.parse(child.getPath(), child.getData())
+            session.trusted(child)
+                    .flatMap(bytes -> FunctionNames.parse(child.getPath(), bytes))
                     .ifPresentOrElse(
                             names -> functions.put(nodeOf(child), names.functions()),
                             () -> functions.remove(nodeOf(child)));
@@ -105,13 +106,14 @@ final class ZooKeeperFunctions implements AutoCloseable {
                 operations.add(session.createOp(path, bytes, CreateMode.EPHEMERAL));
             } else {
                 ZooKeeperSession.Data data = there.get();
-                if (FunctionNames.parse(path, data.bytes())
+                if (data.trusted()
+                        .flatMap(before -> FunctionNames.parse(path, before))
                         .filter(names -> names.incarnation() > as.incarnation())
                         .isPresent()) {
                     return false;
                 }
                 if (data.stat().getEphemeralOwner() == session.sessionId()) {
-                    operations.add(Op.setData(path, bytes, data.stat().getVersion()));
+                    operations.add(session.setDataOp(path, bytes, data.stat()));
                 } else { // it would disappear with its own session
                     operations.add(Op.delete(path, data.stat().getVersion()));
                     operations.add(session.createOp(path, bytes, CreateMode.EPHEMERAL));

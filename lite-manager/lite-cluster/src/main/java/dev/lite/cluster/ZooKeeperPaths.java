@@ -46,6 +46,11 @@ final class ZooKeeperPaths {
         return List.of(ROOT, base, ids, byId, live, names, acks, functions);
     }
 
+    /** Whether the version of this znode counts registrations; see {@link Registrar}. */
+    boolean countsRegistrations(String path) {
+        return path.startsWith(ids + "/");
+    }
+
     /** Whether clusters of different users share this path. */
     boolean isShared(String path) {
         return path.equals(ROOT);

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -17,6 +18,7 @@ import java.util.function.Consumer;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.api.ACLProvider;
+import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.BoundedExponentialBackoffRetry;
@@ -28,6 +30,9 @@ import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.client.ConnectStringParser;
+import org.apache.zookeeper.client.StaticHostProvider;
+import org.apache.zookeeper.client.ZKClientConfig;
 import org.apache.zookeeper.data.ACL;
 import org.apache.zookeeper.data.Stat;
 import org.jspecify.annotations.Nullable;
@@ -46,9 +51,25 @@ import org.slf4j.LoggerFactory;
 final class ZooKeeperSession implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(ZooKeeperSession.class);
     private static final int CLOSE_WAIT_MS = 2000;
+    private static final byte[] EMPTY = {};
 
-    /** A znode's content and its metadata. */
-    record Data(byte[] bytes, Stat stat) {}
+    /**
+     * A znode's content and its metadata.
+     *
+     * @param trusted the content; empty if somebody without the cluster's secret wrote it
+     * @param current whether it is signed with the secret for signing
+     */
+    record Data(String path, Optional<byte[]> trusted, Stat stat, boolean current) {
+        /**
+         * The content.
+         *
+         * @throws ClusterUnavailableException if somebody without the cluster's secret wrote it
+         */
+        byte[] bytes() {
+            return trusted.orElseThrow(() -> new ClusterUnavailableException(
+                    "%s in ZooKeeper is refused: it is not signed with the cluster's secret".formatted(path)));
+        }
+    }
 
     private enum State {
         /** Not connected yet: callers wait up to their deadline. */
@@ -61,6 +82,8 @@ final class ZooKeeperSession implements AutoCloseable {
 
     private final String connectString;
     private final @Nullable String user;
+    private final RecordSeal seal;
+    private final @Nullable ZooKeeperTls tls;
     private final List<ACL> acl;
     private final CuratorFramework client;
     private @Nullable ResumingZooKeeper handle; // guarded by this
@@ -68,8 +91,11 @@ final class ZooKeeperSession implements AutoCloseable {
     private final Condition changed = lock.newCondition();
     private volatile State state = State.CONNECTING;
 
-    ZooKeeperSession(CuratorConfig config) {
+    ZooKeeperSession(CuratorConfig config, ZooKeeperPaths paths) {
         connectString = config.connectString();
+        seal = new RecordSeal(paths, config.signing());
+        CuratorConfig.Tls certificates = config.tls();
+        tls = certificates == null ? null : ZooKeeperTls.of(certificates);
         CuratorConfig.Credentials credentials = config.credentials();
         user = credentials == null ? null : credentials.user();
         acl = credentials == null ? ZooDefs.Ids.OPEN_ACL_UNSAFE : ZooDefs.Ids.CREATOR_ALL_ACL;
@@ -123,23 +149,34 @@ final class ZooKeeperSession implements AutoCloseable {
             }
         }
 
-        private ResumingZooKeeper(String servers, int timeoutMs, Connected connected) throws IOException {
-            super(servers, timeoutMs, connected);
-            this.connected = connected;
-        }
-
-        private ResumingZooKeeper(String servers, int timeoutMs, Connected connected, ResumingZooKeeper last)
+        private ResumingZooKeeper(String servers, int timeoutMs, Connected connected, ZKClientConfig config)
                 throws IOException {
-            super(servers, timeoutMs, connected, last.getSessionId(), last.getSessionPasswd());
+            super(servers, timeoutMs, connected, config);
             this.connected = connected;
         }
 
-        static ResumingZooKeeper after(@Nullable ResumingZooKeeper last, String servers, int timeoutMs, Watcher watcher)
+        private ResumingZooKeeper(
+                String servers, int timeoutMs, Connected connected, ResumingZooKeeper last, ZKClientConfig config)
+                throws IOException {
+            super(
+                    servers,
+                    timeoutMs,
+                    connected,
+                    last.getSessionId(),
+                    last.getSessionPasswd(),
+                    false,
+                    new StaticHostProvider(new ConnectStringParser(servers).getServerAddresses()),
+                    config);
+            this.connected = connected;
+        }
+
+        static ResumingZooKeeper after(
+                @Nullable ResumingZooKeeper last, String servers, int timeoutMs, Watcher watcher, ZKClientConfig config)
                 throws IOException {
             Connected connected = new Connected(watcher);
             return last != null && !last.wasRefused(timeoutMs) && last.getSessionId() != 0
-                    ? new ResumingZooKeeper(servers, timeoutMs, connected, last)
-                    : new ResumingZooKeeper(servers, timeoutMs, connected);
+                    ? new ResumingZooKeeper(servers, timeoutMs, connected, last, config)
+                    : new ResumingZooKeeper(servers, timeoutMs, connected, config);
         }
 
         private boolean wasRefused(int timeoutMs) {
@@ -159,7 +196,8 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     private synchronized ZooKeeper nextHandle(String servers, int timeoutMs, Watcher watcher) throws IOException {
-        ResumingZooKeeper made = ResumingZooKeeper.after(handle, servers, timeoutMs, watcher);
+        ResumingZooKeeper made = ResumingZooKeeper.after(
+                handle, servers, timeoutMs, watcher, tls == null ? new ZKClientConfig() : tls.config());
         handle = made;
         return made;
     }
@@ -308,9 +346,29 @@ final class ZooKeeperSession implements AutoCloseable {
                         path,
                         false,
                         (rc, p, ctx, bytes, stat) -> complete(
-                                answer, rc, path, rc == 0 ? new Data(bytes == null ? new byte[0] : bytes, stat) : null),
+                                answer, rc, path, rc == 0 ? data(path, bytes == null ? EMPTY : bytes, stat) : null),
                         null);
         return answer;
+    }
+
+    private Data data(String path, byte[] stored, Stat stat) {
+        Optional<byte[]> content = seal.open(path, stored, stat);
+        return new Data(path, content, stat, content.isPresent() && seal.isCurrent(path, stored, stat));
+    }
+
+    /** The content of a cached znode; empty if somebody without the cluster's secret wrote it. */
+    Optional<byte[]> trusted(ChildData cached) {
+        return seal.open(cached.getPath(), cached.getData(), cached.getStat());
+    }
+
+    /** Whether this process has a secret. */
+    boolean signs() {
+        return seal.signs();
+    }
+
+    /** How often content was refused because somebody without the cluster's secret wrote it. */
+    long refusedRecords() {
+        return seal.refused();
     }
 
     /** @param watcher notified once, of the next change or of a lost connection */
@@ -341,8 +399,13 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
+    /** Creates a znode without content, which is not signed. */
+    CompletableFuture<Answer<Stat>> createParent(String path) {
+        return create(path, EMPTY, acl);
+    }
+
     CompletableFuture<Answer<Stat>> create(String path, byte[] bytes) {
-        return create(path, bytes, acl);
+        return create(path, seal.seal(path, 0, 0, bytes), acl);
     }
 
     /**
@@ -352,7 +415,7 @@ final class ZooKeeperSession implements AutoCloseable {
     CompletableFuture<Answer<Stat>> createShared(String path) {
         List<ACL> shared = new ArrayList<>(acl);
         shared.add(new ACL(ZooDefs.Perms.READ | ZooDefs.Perms.CREATE, ZooDefs.Ids.ANYONE_ID_UNSAFE));
-        return create(path, new byte[0], shared);
+        return create(path, EMPTY, shared);
     }
 
     private CompletableFuture<Answer<Stat>> create(String path, byte[] bytes, List<ACL> granted) {
@@ -380,7 +443,17 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     Op createOp(String path, byte[] bytes, CreateMode mode) {
-        return Op.create(path, bytes, acl, mode);
+        return Op.create(path, seal.seal(path, 0, mode.isEphemeral() ? sessionId() : 0, bytes), acl, mode);
+    }
+
+    /** Replaces the content of a znode that still has this version. */
+    Op setDataOp(String path, byte[] bytes, Stat seen) {
+        return setDataOp(path, bytes, seen.getVersion(), seen.getEphemeralOwner());
+    }
+
+    /** @param owner the session that owns the znode; 0 if none does */
+    Op setDataOp(String path, byte[] bytes, int version, long owner) {
+        return Op.setData(path, seal.seal(path, version + 1, owner, bytes), version);
     }
 
     CompletableFuture<Answer<List<ACL>>> getAcl(String path) {
@@ -447,6 +520,9 @@ final class ZooKeeperSession implements AutoCloseable {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+        if (tls != null) {
+            tls.close();
         }
     }
 }

@@ -28,7 +28,13 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     @Override
     ClusterDirectory openSession() {
-        return zooKeeper.open(cluster, SESSION_TIMEOUT);
+        return open(SESSION_TIMEOUT);
+    }
+
+    private CuratorDirectory open(Duration sessionTimeout) {
+        return CuratorDirectory.open(
+                new CuratorConfig(zooKeeper.connectString(), cluster, sessionTimeout, Waits.seconds(1))
+                        .withSigning(new CuratorConfig.Signing("the secret of this cluster", false)));
     }
 
     @Override
@@ -65,7 +71,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     @Override
     Runnable startKeeper() {
-        CuratorDirectory manager = zooKeeper.open(cluster, SESSION_TIMEOUT);
+        CuratorDirectory manager = open(SESSION_TIMEOUT);
         Leadership leadership = manager.leadership("keeper");
         EpochKeeperThread keeping = manager.keepEpochs(leadership);
         return () -> {

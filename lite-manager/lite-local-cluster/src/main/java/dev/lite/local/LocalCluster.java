@@ -194,7 +194,7 @@ public final class LocalCluster implements AutoCloseable {
                 }
                 command = config.managerCommand(work, readyFile, port, zookeeperPort);
             } else {
-                command = config.managerCommand(readyFile, port, managerName, zookeeper());
+                command = config.managerCommand(work, readyFile, port, managerName, zookeeper());
             }
             LocalProcess started = start(managerName, command, readyFile);
             managers.put(number, started);
@@ -357,6 +357,11 @@ public final class LocalCluster implements AutoCloseable {
             }
             return zookeeper;
         }
+    }
+
+    /** The file with the secret of the cluster, which every process that joins must know. Others that use ZooKeeper have none. */
+    public Path secretFile() {
+        return LocalClusterConfig.secret(work);
     }
 
     /** Logs, sockets and ready files. */

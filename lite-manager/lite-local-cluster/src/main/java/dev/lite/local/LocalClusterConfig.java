@@ -67,6 +67,9 @@ record LocalClusterConfig(
     private static final Set<String> OWN_TRUST =
             Set.of("lite.node.tcp.secret", "lite.node.tcp.secret-file", "lite.node.tcp.ssl-bundle");
 
+    /** With one of these the processes do not sign records with the cluster's own secret. */
+    private static final Set<String> OWN_SIGNATURES = Set.of("lite.cluster.secret", "lite.cluster.secret-file");
+
     private static final int NODES_MAX = 64;
     private static final int MANAGER_PORT = 7400;
     private static final int NODE_PORT = 7410;
@@ -131,19 +134,19 @@ record LocalClusterConfig(
         return work.resolve("run").resolve(nodeName);
     }
 
-    private List<String> managerCommand(Path readyFile, int port) {
+    private List<String> managerCommand(Path work, Path readyFile, int port) {
         // The manager is not on the data path, and starts faster with only the first compiler.
         List<String> command = service();
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(managerJavaOptions);
         command.addAll(List.of("-jar", managerJar.toString()));
-        addCommon(command, readyFile, port);
+        addCommon(command, work, readyFile, port);
         return command;
     }
 
     /** The command that starts a manager with an existing ZooKeeper. */
-    List<String> managerCommand(Path readyFile, int port, String managerName, String zookeeperOfCluster) {
-        List<String> command = managerCommand(readyFile, port);
+    List<String> managerCommand(Path work, Path readyFile, int port, String managerName, String zookeeperOfCluster) {
+        List<String> command = managerCommand(work, readyFile, port);
         command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
         command.add("--lite.manager.name=" + managerName);
         return command;
@@ -153,7 +156,7 @@ record LocalClusterConfig(
      * The command that starts the manager with an embedded ZooKeeper. A port of 0 is any free one.
      */
     List<String> managerCommand(Path work, Path readyFile, int port, int zookeeperPort) {
-        List<String> command = managerCommand(readyFile, port);
+        List<String> command = managerCommand(work, readyFile, port);
         command.add("--lite.manager.zookeeper.embedded=true");
         command.add("--lite.manager.zookeeper.port=" + zookeeperPort);
         command.add("--lite.manager.zookeeper.data-directory=" + work.resolve("zookeeper"));
@@ -165,7 +168,7 @@ record LocalClusterConfig(
         List<String> command = service();
         command.addAll(nodeJavaOptions);
         command.addAll(List.of("-jar", nodeJar.toString()));
-        addCommon(command, readyFile, port);
+        addCommon(command, work, readyFile, port);
         command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
         command.add("--lite.node.name=" + nodeName);
         command.add("--lite.node.arena.size=" + arenaBytes + "B");
@@ -240,10 +243,13 @@ record LocalClusterConfig(
                 "--enable-native-access=ALL-UNNAMED"));
     }
 
-    private void addCommon(List<String> command, Path readyFile, int port) {
+    private void addCommon(List<String> command, Path work, Path readyFile, int port) {
         command.add("--server.port=" + port);
         command.add("--lite.cluster.name=" + name);
         command.add("--lite.ready-file=" + readyFile);
+        if (zookeeper == null && OWN_SIGNATURES.stream().noneMatch(properties::containsKey)) {
+            command.add("--lite.cluster.secret-file=" + secret(work));
+        }
         properties.forEach((key, value) -> command.add("--%s=%s".formatted(key, value)));
         if (tied) {
             command.add(exitWithPid());

@@ -35,6 +35,7 @@ class ClusterHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("epoch", directory.epoch().number())
                 .withDetail("removalsPending", directory.epoch().pending().size())
                 .withDetail("ordersOpen", orders.open())
+                .withDetail("refusedRecords", directory.refusedRecords())
                 .withDetail(
                         "nodes",
                         directory.nodes().stream().map(NodeRecord::name).toList());

@@ -18,6 +18,13 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param connectionTimeout Timeout of one attempt to connect to ZooKeeper.
  * @param auth ZooKeeper user of this process. Only this user may access what the process creates; all processes of a
  *     cluster need the same user.
+ * @param secret Secret shared by all nodes and managers of the cluster, at least 16 bytes. They sign what they write to ZooKeeper with
+ *     it, and refuse what others wrote. Default: nothing is signed.
+ * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored. While the secret changes,
+ *     it has two lines: the secret for signing, and another one that is also accepted.
+ * @param acceptUnsigned Whether records without a signature are accepted, too: only while a cluster without a secret gets one.
+ * @param sslBundle Spring SSL bundle with the certificates that this process trusts for ZooKeeper, and its own if ZooKeeper requires
+ *     one. By default connections to ZooKeeper are not encrypted.
  */
 @ConfigurationProperties("lite.cluster")
 record ClusterProperties(
@@ -25,12 +32,17 @@ record ClusterProperties(
         @Nullable String zookeeper,
         @DefaultValue("6s") Duration sessionTimeout,
         @DefaultValue("5s") Duration connectionTimeout,
-        @DefaultValue Auth auth) {
+        @DefaultValue Auth auth,
+        @Nullable String secret,
+        @Nullable Path secretFile,
+        @DefaultValue("false") boolean acceptUnsigned,
+        @Nullable String sslBundle) {
 
     private static final String AUTH = "lite.cluster.auth";
 
     ClusterProperties {
         PropertyChecks.cluster(name, zookeeper, sessionTimeout, connectionTimeout, auth.user());
+        PropertyChecks.secret("lite.cluster.secret", secret);
     }
 
     /**
@@ -58,7 +70,8 @@ record ClusterProperties(
         }
     }
 
-    CuratorConfig toConfig(String connectString) {
+    /** @param tls for connections to ZooKeeper; null for none */
+    CuratorConfig toConfig(String connectString, CuratorConfig.@Nullable Tls tls) {
         Trust.requireUser(connectString, auth.hasPassword(), auth.open());
         if (auth.passwordFile() != null) {
             Trust.checkSecretFile(AUTH + ".password-file", auth.passwordFile());
@@ -68,6 +81,14 @@ record ClusterProperties(
                 name,
                 sessionTimeout,
                 connectionTimeout,
-                CuratorConfig.Credentials.of(AUTH, auth.user(), auth.password(), auth.passwordFile()));
+                CuratorConfig.Credentials.of(AUTH, auth.user(), auth.password(), auth.passwordFile()),
+                CuratorConfig.Signing.of("lite.cluster", secret, secretFile, acceptUnsigned),
+                tls);
+    }
+
+    /** Without the secret. */
+    @Override
+    public String toString() {
+        return "Cluster[name=%s, zookeeper=%s, auth=%s, sslBundle=%s]".formatted(name, zookeeper, auth, sslBundle);
     }
 }

@@ -8,11 +8,13 @@ import dev.lite.cluster.process.StartException;
 import dev.lite.manager.web.ManagerIdentity;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import dev.lite.process.ZooKeeperBundle;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -50,10 +52,12 @@ class ManagerConfiguration {
             ClusterProperties cluster,
             ManagerProperties manager,
             ObjectProvider<EmbeddedZooKeeper> embedded,
-            ApplicationContext context) {
+            ApplicationContext context,
+            ObjectProvider<SslBundles> sslBundles) {
         checkAll(context);
-        CuratorDirectory directory =
-                CuratorDirectory.open(cluster.toConfig(connectString(cluster.zookeeper(), embedded.getIfAvailable())));
+        CuratorDirectory directory = CuratorDirectory.open(cluster.toConfig(
+                connectString(cluster.zookeeper(), embedded.getIfAvailable()),
+                ZooKeeperBundle.read(cluster.sslBundle(), sslBundles)));
         try {
             directory.nodesNow(manager.startDeadline());
         } catch (RuntimeException e) {

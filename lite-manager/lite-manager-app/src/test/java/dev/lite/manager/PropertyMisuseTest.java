@@ -120,6 +120,7 @@ class PropertyMisuseTest {
             case "lite.cluster.name" -> List.of("a b", "a/b", "..", "x".repeat(64));
             case "lite.cluster.zookeeper" -> List.of(" ");
             case "lite.cluster.auth.user" -> List.of("a:b");
+            case "lite.cluster.secret" -> List.of("short");
             case "lite.manager.zookeeper.address" -> List.of(" ");
             case "lite.manager.client-socket" -> List.of(longPath);
             case "lite.manager.node-token" -> List.of("a b");

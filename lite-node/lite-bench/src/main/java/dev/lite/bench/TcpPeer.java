@@ -38,6 +38,9 @@ final class TcpPeer implements AutoCloseable {
     /** The served function: a request of any length, a reply of {@link #SMALL_BYTES}. */
     static final String FUNCTION = "bench/echo";
 
+    /** Of the connections between the nodes: encrypted or none. The plain sockets have none. */
+    private static final String PROTECTION = System.getProperty("lite.bench.protection", "encrypted");
+
     private static final Duration NO_TIMEOUT = Duration.ofDays(365);
 
     private TcpPeer(Process process, Addresses addresses) {
@@ -54,6 +57,7 @@ final class TcpPeer implements AutoCloseable {
                         "-Xmx256m",
                         "-XX:+UseSerialGC",
                         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                        "-Dlite.bench.protection=" + PROTECTION,
                         "-classpath",
                         System.getProperty("java.class.path"),
                         TcpPeer.class.getName(),
@@ -87,7 +91,8 @@ final class TcpPeer implements AutoCloseable {
     static LiteNodeConfig config(String name, Path arenas, Path sockets) {
         return LiteNodeConfig.builder("bench", name, ARENA_BYTES, sockets.resolve(name))
                 .arena(arenas, false)
-                .fabricOptions(TcpFabricProvider.NAME, Map.of("secret", "the benchmark's secret"))
+                .fabricOptions(
+                        TcpFabricProvider.NAME, Map.of("secret", "the benchmark's secret", "protection", PROTECTION))
                 .build();
     }
 

@@ -98,7 +98,8 @@ public final class EmbeddedNode implements AutoCloseable {
         }
         EmbeddedNodeConfig.User user = config.user();
         return CuratorDirectory.open(CuratorConfig.of(zookeeper, config.cluster())
-                .withCredentials(user == null ? null : new CuratorConfig.Credentials(user.name(), user.password())));
+                .withCredentials(user == null ? null : new CuratorConfig.Credentials(user.name(), user.password()))
+                .withSigning(CuratorConfig.Signing.of("lite.embedded", config.secret(), null, false)));
     }
 
     /** A cluster of this process alone needs a secret that nobody else knows. */

@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param fabric the fabric to other nodes: {@code auto} uses all drivers on the class path that work on this host, and prefers shm
  *     (same host only), then rdma, then tcp; {@code shm}, {@code rdma} or {@code tcp} uses only that one
  * @param require a fabric that must work, or the node does not start; fabrics that are less preferred are not used. Null for none
- * @param secret the shared secret of all nodes of the cluster, for rdma and tcp, or null; rdma requires one
+ * @param secret the shared secret of all nodes and managers of the cluster, for rdma and tcp, and for signing records in ZooKeeper; or
+ *     null. Rdma and tcp require one, and so does a cluster whose processes have {@code lite.cluster.secret-file}
  * @param user the ZooKeeper user, which is the same for every process of the cluster; null for none
  */
 public record EmbeddedNodeConfig(
@@ -124,8 +125,10 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** The shared secret of the cluster's nodes, which rdma and tcp need. Null: a node without a ZooKeeper makes its own, and others
-         * use shared memory only. */
+        /**
+         * The shared secret of the cluster, which rdma and tcp need, and with which records in ZooKeeper are signed. Null: a node
+         * without a ZooKeeper makes its own, and others use shared memory only, in a cluster that does not sign.
+         */
         public Builder secret(@Nullable String newSecret) {
             secret = newSecret;
             return this;

@@ -28,7 +28,8 @@ import org.springframework.util.unit.DataSize;
  * @param fabric Fabric to other nodes: auto uses all drivers on the class path that work on this host, and prefers shm (same host only),
  *     then rdma, then tcp; shm, rdma or tcp uses only that one.
  * @param require Fabric that must work, or the application does not start; fabrics that are less preferred are not used. Default: none.
- * @param secret Shared secret of all nodes of the cluster, for rdma and tcp, at least 16 bytes. Default: none; then rdma is not used.
+ * @param secret Shared secret of the cluster (lite.cluster.secret-file of its nodes and managers), for rdma, tcp and the signatures of
+ *     records in ZooKeeper; at least 16 bytes. Default: none; then only shm is used, in a cluster without such a secret.
  * @param auth ZooKeeper user of this node. All processes of a cluster use the same user.
  */
 @ConfigurationProperties("lite.embedded")

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  *     driver
  * @param runDirectory an existing directory in which the driver may create sockets
  * @param options the driver's own settings, checked by the driver at open
+ * @param identity proves to peers which node this is; null: peers prove only that they belong to the cluster
  * @param tls this node's certificate and the authorities that it trusts, for drivers that reach other hosts; null for no TLS
  */
 public record FabricConfig(
@@ -20,6 +21,7 @@ public record FabricConfig(
         byte[] hello,
         Path runDirectory,
         Map<String, String> options,
+        @Nullable FabricIdentity identity,
         @Nullable SSLContext tls) {
     /** Upper limit of a hello, in bytes. */
     public static final int HELLO_BYTES_MAX = 256;
@@ -34,9 +36,9 @@ public record FabricConfig(
         options = Map.copyOf(options);
     }
 
-    /** Makes a configuration without TLS. */
+    /** Makes a configuration without an identity and without TLS. */
     public FabricConfig(String node, byte[] hello, Path runDirectory, Map<String, String> options) {
-        this(node, hello, runDirectory, options, null);
+        this(node, hello, runDirectory, options, null, null);
     }
 
     @Override
@@ -46,12 +48,17 @@ public record FabricConfig(
 
     /** A copy with other options. */
     public FabricConfig withOptions(Map<String, String> newOptions) {
-        return new FabricConfig(node, hello, runDirectory, newOptions, tls);
+        return new FabricConfig(node, hello, runDirectory, newOptions, identity, tls);
     }
 
     /** A copy with TLS, or without it if null. */
     public FabricConfig withTls(@Nullable SSLContext context) {
-        return new FabricConfig(node, hello, runDirectory, options, context);
+        return new FabricConfig(node, hello, runDirectory, options, identity, context);
+    }
+
+    /** A copy with an identity, or without one if null. */
+    public FabricConfig withIdentity(@Nullable FabricIdentity newIdentity) {
+        return new FabricConfig(node, hello, runDirectory, options, newIdentity, tls);
     }
 
     /** Omits the values of the options, because one may be a secret. */

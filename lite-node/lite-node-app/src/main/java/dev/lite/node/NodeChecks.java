@@ -21,6 +21,7 @@ import org.springframework.util.unit.DataSize;
  */
 final class NodeChecks {
     private static final List<String> FABRICS = List.of("shm", "rdma", "tcp");
+    private static final List<String> PROTECTIONS = List.of("encrypted", "none");
     private static final int SOCKET_BYTES_MAX = 106;
     private static final int PORT_MAX = 65_535;
     private static final int LANES_MAX = 4;
@@ -137,6 +138,10 @@ final class NodeChecks {
         range("lite.node.tcp.lanes", tcp.lanes(), 1, LANES_MAX);
         range("lite.node.tcp.peer-timeout", tcp.peerTimeout(), PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX);
         secret("lite.node.tcp.secret", tcp.secret());
+        if (!PROTECTIONS.contains(tcp.protection())) {
+            throw new IllegalArgumentException(
+                    "lite.node.tcp.protection is \"%s\"; it must be encrypted or none".formatted(tcp.protection()));
+        }
         if (tcp.bind().isBlank()) {
             throw new IllegalArgumentException(
                     "lite.node.tcp.bind is \"%s\"; it must be an address of this host".formatted(tcp.bind()));

@@ -7,6 +7,7 @@ import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.process.ZooKeeperBundle;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.peer.FabricSelection;
@@ -40,11 +41,15 @@ class NodeConfiguration {
 
     @Bean
     CuratorDirectory clusterDirectory(
-            ClusterProperties cluster, NodeProperties node, FabricSelection fabrics, ApplicationContext context) {
+            ClusterProperties cluster,
+            NodeProperties node,
+            FabricSelection fabrics,
+            ApplicationContext context,
+            ObjectProvider<SslBundles> sslBundles) {
         // A wrong value of any property ends the start before the node opens anything.
         Object unusedProperties = context.getBeansWithAnnotation(ConfigurationProperties.class);
         NodeChecks.check(node, cluster, fabrics.names());
-        return CuratorDirectory.open(cluster.toConfig());
+        return CuratorDirectory.open(cluster.toConfig(ZooKeeperBundle.read(cluster.sslBundle(), sslBundles)));
     }
 
     @Bean

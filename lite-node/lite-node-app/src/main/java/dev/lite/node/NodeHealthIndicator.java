@@ -50,6 +50,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("offered", selection.describe())
                 .withDetail("fabrics", fabrics())
                 .withDetail("draining", node.isDraining())
+                .withDetail("refusedRecords", directory.refusedRecords())
                 .withDetail("memory", node.usage());
     }
 

@@ -266,8 +266,13 @@ record NodeProperties(
      *     every address.
      * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored. While the secret changes,
      *     it has two lines: the secret for connecting, and another one that is also accepted.
-     * @param sslBundle Spring SSL bundle with this node's certificate and its trusted certificates; both sides of a
-     *     connection are verified. By default data is not encrypted.
+     * @param protection What protects data between nodes: encrypted (AES-128-GCM with keys of the handshake; every byte is
+     *     authenticated) or none (only the handshake is authenticated). A connection is encrypted if one of its nodes says so. An SSL
+     *     bundle replaces it.
+     * @param sslBundle Spring SSL bundle with this node's certificate and its trusted certificates, for TLS 1.3 instead of the
+     *     protection above; both sides of a connection are verified.
+     * @param verifyNames Whether the certificate of another node must have the name of that node as a DNS name; false if all nodes share
+     *     one certificate.
      * @param peerTimeout How long another node may be silent before its connection is closed.
      */
     record Tcp(
@@ -277,7 +282,9 @@ record NodeProperties(
             @DefaultValue("2") int lanes,
             @Nullable String secret,
             @Nullable Path secretFile,
+            @DefaultValue("encrypted") String protection,
             @Nullable String sslBundle,
+            @DefaultValue("true") boolean verifyNames,
             @DefaultValue("15s") Duration peerTimeout) {
 
         Map<String, String> toOptions() {
@@ -286,6 +293,8 @@ record NodeProperties(
             options.put("port", Integer.toString(port));
             options.put("lanes", Integer.toString(lanes));
             options.put("peer-timeout-ms", Long.toString(peerTimeout.toMillis()));
+            options.put("protection", protection);
+            options.put("verify-names", Boolean.toString(verifyNames));
             if (advertisedHost != null) {
                 options.put("advertised-host", advertisedHost);
             }

@@ -365,7 +365,8 @@ class LiteNodeProcessTest {
     }
 
     private void makeStores() throws IOException, InterruptedException {
-        keytool("-genkeypair -alias node -keyalg EC -dname CN=node -validity 2 -storetype PKCS12 -keystore keys.p12");
+        keytool(
+                "-genkeypair -alias node -keyalg EC -dname CN=node -ext SAN=dns:a,dns:b -validity 2 -storetype PKCS12 -keystore keys.p12");
         keytool("-exportcert -alias node -file node.crt -keystore keys.p12");
         keytool("-importcert -noprompt -alias node -file node.crt -storetype PKCS12 -keystore trusted.p12");
     }

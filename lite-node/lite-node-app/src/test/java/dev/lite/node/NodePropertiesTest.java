@@ -83,6 +83,8 @@ class NodePropertiesTest {
                 Map.entry("lite.node.tcp.advertised-host", "host-1"),
                 Map.entry("lite.node.tcp.lanes", "3"),
                 Map.entry("lite.node.tcp.secret", "a secret of the cluster"),
+                Map.entry("lite.node.tcp.protection", "none"),
+                Map.entry("lite.node.tcp.verify-names", "false"),
                 Map.entry("lite.node.tcp.peer-timeout", "4s"),
                 Map.entry("lite.node.spins.session", "12")));
 
@@ -114,6 +116,10 @@ class NodePropertiesTest {
                                         "3",
                                         "secret",
                                         "a secret of the cluster",
+                                        "protection",
+                                        "none",
+                                        "verify-names",
+                                        "false",
                                         "peer-timeout-ms",
                                         "4000"))));
         SessionServerConfig sessions = properties.toSessionConfig();

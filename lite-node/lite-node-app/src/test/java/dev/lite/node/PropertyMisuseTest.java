@@ -119,7 +119,9 @@ class PropertyMisuseTest {
             case "lite.fabric", "lite.fabric.require" -> List.of("pigeon", "SHM");
             case "lite.node.run-directory", "lite.node.socket" -> List.of(longPath);
             case "lite.node.tcp.bind" -> List.of(" ");
-            case "lite.node.tcp.secret", "lite.node.rdma.secret", "lite.node.management.token" -> List.of("short");
+            case "lite.node.tcp.protection" -> List.of("strong", "NONE");
+            case "lite.cluster.secret", "lite.node.tcp.secret", "lite.node.rdma.secret", "lite.node.management.token" ->
+                List.of("short");
             default -> List.of();
         };
     }

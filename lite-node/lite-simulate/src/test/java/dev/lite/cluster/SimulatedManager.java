@@ -19,7 +19,7 @@ public final class SimulatedManager implements AutoCloseable {
         this.process = process;
         this.directory = new SimulatedDirectory(store, process);
         this.leadership = new SimulatedLeadership(store, process);
-        this.keeper = EpochKeeperThread.start(new Epochs(), directory, leadership);
+        this.keeper = EpochKeeperThread.start(new Epochs(), directory, leadership, call -> 0);
     }
 
     /** The process was killed: another manager leads after a while. */

@@ -51,6 +51,7 @@ class ChartLifeTest {
                 .nodeProperty("lite.node.management.token", TOKEN)
                 .nodeProperty("lite.node.drain-timeout", "60s")
                 .property("lite.cluster.session-timeout", "6s")
+                .property("lite.cluster.secret", SECRET)
                 .property("lite.cluster.auth.password", "of the chart")
                 .stopDeadline(Waits.seconds(90));
     }

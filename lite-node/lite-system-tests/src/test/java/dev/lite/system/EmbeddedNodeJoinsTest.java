@@ -10,6 +10,9 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Placement;
 import dev.lite.local.LocalCluster;
 import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.util.HashMap;
 import java.util.Map;
 import org.assertj.core.util.Throwables;
@@ -45,6 +48,14 @@ class EmbeddedNodeJoinsTest {
         }
     }
 
+    private static String secret(LocalCluster cluster) {
+        try {
+            return Files.readString(cluster.secretFile()).stripTrailing();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     private static Map<String, Object> properties(LocalCluster cluster, String name, String password) {
         Map<String, Object> properties = new HashMap<>();
         properties.put("lite.embedded.cluster", cluster.name());
@@ -54,6 +65,7 @@ class EmbeddedNodeJoinsTest {
         properties.put("lite.embedded.arena-size", "16MB");
         properties.put("lite.embedded.deadline", Waits.seconds(10).toMillis() + "ms");
         properties.put("lite.embedded.auth.password", password);
+        properties.put("lite.embedded.secret", secret(cluster));
         return properties;
     }
 }

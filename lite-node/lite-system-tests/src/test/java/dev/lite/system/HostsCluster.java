@@ -123,6 +123,7 @@ final class HostsCluster implements AutoCloseable {
                 "--server.port=0",
                 "--lite.cluster.name=three-hosts",
                 "--lite.cluster.auth.password-file=" + secret,
+                "--lite.cluster.secret-file=" + secret,
                 "--lite.ready-file=" + directory.resolve(name + ".ready"),
                 "--lite.exit-with-pid=" + ProcessHandle.current().pid()));
         command.addAll(properties);

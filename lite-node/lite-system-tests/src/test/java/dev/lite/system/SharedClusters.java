@@ -20,7 +20,7 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 final class SharedClusters implements AutoCloseable {
     static final int NODES = 3;
 
-    /** The cluster secret, which TCP requires; every process that joins the cluster must know it. */
+    /** The cluster secret; every process that joins the cluster must know it. */
     private static final String SECRET = "the secret of the shared cluster";
 
     private final Map<String, Shared> clusters = new ConcurrentHashMap<>();
@@ -70,7 +70,7 @@ final class SharedClusters implements AutoCloseable {
                     .zookeeper(cluster.zookeeper())
                     .cluster(cluster.name())
                     .name(name);
-            return fabric.equals("tcp") ? builder.secret(SECRET) : builder;
+            return builder.secret(SECRET);
         }
 
         /** The name of the directory with the logs of its processes. */
@@ -118,6 +118,7 @@ final class SharedClusters implements AutoCloseable {
                     .nodes(NODES)
                     .fabrics(fabric)
                     .retainArenas(true)
+                    .property("lite.cluster.secret", SECRET)
                     .stopDeadline(Waits.seconds(40));
             if (fabric.equals("tcp")) {
                 builder.nodeProperty("lite.node.tcp.lanes", "3").nodeProperty("lite.node.tcp.secret", SECRET);

@@ -1,6 +1,7 @@
 package dev.lite.cluster.process;
 
 import dev.lite.os.waiting.Durations;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -12,8 +13,21 @@ public final class PropertyChecks {
     private static final Duration TIMEOUT_MIN = Duration.ofMillis(100);
     private static final Duration TIMEOUT_MAX = Duration.ofHours(1);
     private static final Duration WAIT_MAX = Duration.ofDays(1);
+    private static final int SECRET_BYTES_MIN = 16;
 
     private PropertyChecks() {}
+
+    /**
+     * Checks the length of a secret.
+     *
+     * @param secret null if there is none
+     */
+    public static void secret(String property, @Nullable String secret) {
+        if (secret != null && secret.getBytes(StandardCharsets.UTF_8).length < SECRET_BYTES_MIN) {
+            throw new IllegalArgumentException("%s has %d bytes; it must have at least %d"
+                    .formatted(property, secret.getBytes(StandardCharsets.UTF_8).length, SECRET_BYTES_MIN));
+        }
+    }
 
     /**
      * Checks a number.

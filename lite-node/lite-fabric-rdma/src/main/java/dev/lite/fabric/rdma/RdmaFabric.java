@@ -30,7 +30,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     static final long OPERATION_BYTES_MAX = 16 << 20;
 
     /** "LITERDM" and the version of the protocol. */
-    static final long PROTOCOL = 0x4C49544552444D01L;
+    static final long PROTOCOL = 0x4C49544552444D02L;
 
     /**
      * A poll this long after the previous one first checks for ended peers; a close waits twice as long for an answer. The first poll after
@@ -134,7 +134,12 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
                 this::requested);
         try {
             var handshake = new LaneHandshake(
-                    protocol, RdmaOptions.LANES_MAX, options.secret(), config.hello(), segment.byteSize());
+                    protocol,
+                    RdmaOptions.LANES_MAX,
+                    options.secret(),
+                    LaneHandshake.Self.of(RdmaFabricProvider.NAME, config),
+                    false,
+                    segment.byteSize());
             resources = opened;
             delivery = new Delivery(opened.completions(), opened.announcements(), lanes, handler, this::deviceFailed);
             waiting.watch(opened.announcements().descriptor());

@@ -5,6 +5,7 @@ import dev.lite.fabric.driver.AcceptLoop;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.LaneConnector;
 import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.fabric.driver.LaneKeys;
 import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
@@ -34,8 +35,22 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     private final TcpServerSocket server;
     private final AcceptLoop<TcpSocket> acceptLoop;
 
-    /** A TCP connection in its handshake. */
-    record OpenLane(Wire wire, TcpSocket socket) {}
+    /** A TCP connection in its handshake. Used by one thread at a time. */
+    static final class OpenLane {
+        private final Wire wire;
+        private final TcpSocket socket;
+        /** Of the lane, once its handshake is over; null for none. */
+        private @Nullable LaneKeys keys;
+
+        OpenLane(Wire wire, TcpSocket socket) {
+            this.wire = wire;
+            this.socket = socket;
+        }
+
+        private Wire protectedWire() {
+            return keys == null ? wire : new SealedWire(wire, keys);
+        }
+    }
 
     /**
      * Binds the listening socket.
@@ -106,20 +121,22 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
             socket.close();
             throw e;
         }
-        return new OpenLane(tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting), socket);
+        return new OpenLane(
+                tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting, options.verifyNames()),
+                socket);
     }
 
     @Override
     protected MessageChannel channel(OpenLane lane, Deadline deadline) {
-        if (lane.wire() instanceof TlsWire encrypted) {
+        if (lane.wire instanceof TlsWire encrypted) {
             encrypted.handshake(deadline);
         }
-        return new WireMessages(lane.wire());
+        return new WireMessages(lane.wire);
     }
 
     @Override
     protected String name(OpenLane lane) {
-        return lane.socket().peer();
+        return lane.socket.peer();
     }
 
     @Override
@@ -130,33 +147,41 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
             MessageChannel first,
             boolean connecting,
             Deadline deadline) {
+        List<Wire> wires = lanes.stream().map(OpenLane::protectedWire).toList();
+        var firstMessages = new WireMessages(wires.getFirst());
         if (connecting) {
-            LaneHandshake.awaitReady(first, deadline);
+            LaneHandshake.awaitReady(firstMessages, deadline);
         } else {
-            LaneHandshake.sendReady(first, deadline);
+            LaneHandshake.sendReady(firstMessages, deadline);
         }
-        var made = lanes.stream()
-                .map(lane -> new TcpLane(
-                        lane.wire(),
-                        lane.socket(),
-                        memory,
-                        sockets,
-                        departures,
-                        checks,
-                        reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED)))
-                .toArray(TcpLane[]::new);
+        var made = new TcpLane[lanes.size()];
+        for (int i = 0; i < made.length; i++) {
+            made[i] = new TcpLane(
+                    wires.get(i),
+                    lanes.get(i).socket,
+                    memory,
+                    sockets,
+                    departures,
+                    checks,
+                    reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED));
+        }
         return new TcpLink(peer.hello(), peer.bytes(), made, peer.name());
+    }
+
+    @Override
+    protected void agreed(OpenLane lane, @Nullable LaneKeys keys) {
+        lane.keys = keys;
     }
 
     @Override
     protected void interrupt(OpenLane lane) {
         // Only shut down: the blocked call of the lane's thread then fails, and that thread aborts the wire.
-        lane.wire().shutdown();
+        lane.wire.shutdown();
     }
 
     @Override
     protected void discard(OpenLane lane) {
-        lane.wire().abort();
+        lane.wire.abort();
     }
 
     @Override

@@ -14,14 +14,18 @@ import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The TCP fabric of one node; see the package for how it works. */
 final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink> {
+    private static final Logger LOG = LoggerFactory.getLogger(TcpFabric.class);
+
     /** A system call takes 300 to 400 ns, a read of memory 30 to 50 ns. */
     private static final int POLL_COST = 8;
 
     /** "LITETCP" and the version of the protocol. Visible to tests. */
-    static final long PROTOCOL = 0x4C49544554435001L;
+    static final long PROTOCOL = 0x4C49544554435002L;
 
     private final FabricConfig config;
     private final TcpOptions options;
@@ -51,6 +55,11 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
                     "the TCP fabric would give this node's memory to everybody who can connect to %s: set %s or TLS"
                             .formatted(options.bind().getHostAddress(), TcpOptions.SECRET),
                     null);
+        }
+        if (!options.encrypted() && config.tls() == null) {
+            LOG.warn(
+                    "{}: TCP between nodes is not protected after the handshake: whoever is between two nodes can read and change what they exchange, unless the other node asks for protection. Set lite.node.tcp.protection to encrypted.",
+                    config.node());
         }
         tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / LanePolling.TICKS;
         Waiting opened = null;
@@ -89,8 +98,13 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     public synchronized void register(FabricMemory memory) {
         connections.requireNew();
         var own = new Memory(memory.segment().address(), memory.segment().byteSize());
-        var handshake =
-                new LaneHandshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
+        var handshake = new LaneHandshake(
+                PROTOCOL,
+                TcpOptions.LANES_MAX,
+                options.secret(),
+                LaneHandshake.Self.of(TcpFabricProvider.NAME, config),
+                options.encrypted() && config.tls() == null,
+                own.bytes());
         TcpConnector connector;
         try {
             connector =

@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * @param secret {@value #SECRET}: the shared secret of all nodes of the cluster, at least {@value #SECRET_BYTES_MIN}
  *     bytes;
  *     never sent. Needed on every address, unless there is TLS.
+ * @param encrypted {@value #PROTECTION}: {@value #ENCRYPTED} (default) encrypts and authenticates every byte with keys of
+ *     the handshake; {@value #PLAIN} does not, unless the peer asks for it. With TLS it has no effect.
+ * @param verifyNames {@value #VERIFY_NAMES}: whether the certificate of a peer must have the name of its node; default true
  * @param limits {@code connections-max}: maximum number of peers, 1 to 4096, default 256; and
  *     {@code handshake-timeout-ms}
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: a peer that is silent for this time, although it was pinged, is
@@ -34,6 +37,8 @@ public record TcpOptions(
         @Nullable String advertisedHost,
         int lanes,
         @Nullable String secret,
+        boolean encrypted,
+        boolean verifyNames,
         ConnectionLimits limits,
         int peerTimeoutMs) {
     static final String BIND = "bind";
@@ -41,6 +46,10 @@ public record TcpOptions(
     static final String ADVERTISED_HOST = "advertised-host";
     static final String LANES = "lanes";
     static final String SECRET = "secret";
+    static final String PROTECTION = "protection";
+    static final String VERIFY_NAMES = "verify-names";
+    static final String ENCRYPTED = "encrypted";
+    static final String PLAIN = "none";
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
 
     /** Maximum number of lanes of a connection. */
@@ -54,6 +63,8 @@ public record TcpOptions(
             ADVERTISED_HOST,
             LANES,
             SECRET,
+            PROTECTION,
+            VERIFY_NAMES,
             ConnectionLimits.CONNECTIONS_MAX,
             ConnectionLimits.HANDSHAKE_TIMEOUT_MS,
             PEER_TIMEOUT_MS);
@@ -91,8 +102,20 @@ public record TcpOptions(
                 given.text(ADVERTISED_HOST),
                 given.number(LANES, 2),
                 given.text(SECRET),
+                encrypted(given.text(PROTECTION, ENCRYPTED)),
+                !given.text(VERIFY_NAMES, "true").equals("false"),
                 ConnectionLimits.of(given, CONNECTIONS_DEFAULT, CONNECTIONS_LIMIT),
                 given.number(PEER_TIMEOUT_MS, 15_000));
+    }
+
+    private static boolean encrypted(String protection) {
+        return switch (protection) {
+            case ENCRYPTED -> true;
+            case PLAIN -> false;
+            default ->
+                throw new IllegalArgumentException(
+                        "%s is '%s'; it must be %s or %s".formatted(PROTECTION, protection, ENCRYPTED, PLAIN));
+        };
     }
 
     private static InetAddress address(String text) {

@@ -4,14 +4,24 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
+import java.security.cert.CertificateParsingException;
+import java.security.cert.X509Certificate;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import javax.net.ssl.ExtendedSSLSession;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLKeyException;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A socket with the JDK's TLS 1.3 and certificates of both sides. Every peer that the context trusts is a node. Host
- * names are not checked, because nodes move between hosts.
+ * A socket with the JDK's TLS 1.3 and certificates of both sides. Host names are not checked, because nodes move between
+ * hosts: {@link #certifiedNames} are compared with the name of the node.
  *
  * <p>Encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again when there
  * is room, so no encrypted byte is lost. One lock covers both directions, because the engine's halves share state.
@@ -19,9 +29,13 @@ import javax.net.ssl.SSLException;
 final class TlsWire implements Wire {
     private static final String PROTOCOL = "TLSv1.3";
     private static final int RANGE_BYTES = 16;
+    private static final int BINDING_BYTES = 32;
+    /** The kind of a DNS name among the names of a certificate. */
+    private static final Integer DNS_NAME = 2;
 
     private final PlainWire plain;
     private final SSLEngine engine;
+    private final boolean namesMatter;
     // This and the following fields are guarded by this object. Buffers of encrypted bytes are kept ready for reading.
     private final ByteBuffer encryptedIn;
     private final ByteBuffer encryptedOut;
@@ -38,8 +52,10 @@ final class TlsWire implements Wire {
     /** Whether the peer ended its output. */
     private volatile boolean ended;
 
-    TlsWire(TcpSocket socket, SSLContext context, boolean connecting) {
+    /** @param namesMatter whether {@link #certifiedNames} has the names */
+    TlsWire(TcpSocket socket, SSLContext context, boolean connecting, boolean namesMatter) {
         this.plain = new PlainWire(socket);
+        this.namesMatter = namesMatter;
         engine = context.createSSLEngine();
         engine.setUseClientMode(connecting);
         engine.setNeedClientAuth(!connecting);
@@ -111,6 +127,42 @@ final class TlsWire implements Wire {
         if (ended) {
             throw new SSLException("it closed the connection");
         }
+    }
+
+    /** Keying material of this connection (RFC 5705): proofs over it cannot be passed on to another connection. */
+    @Override
+    public synchronized byte[] binding() {
+        try {
+            return ((ExtendedSSLSession) engine.getSession())
+                    .exportKeyingMaterialData("EXPORTER-lite-lane", new byte[0], BINDING_BYTES);
+        } catch (SSLKeyException e) {
+            throw failed(e);
+        }
+    }
+
+    @Override
+    public synchronized @Nullable Set<String> certifiedNames() {
+        if (!namesMatter) {
+            return null;
+        }
+        Set<String> names = new HashSet<>();
+        try {
+            if (engine.getSession().getPeerCertificates()[0] instanceof X509Certificate certificate) {
+                Collection<List<?>> alternatives = certificate.getSubjectAlternativeNames();
+                if (alternatives != null) {
+                    for (List<?> alternative : alternatives) {
+                        if (Objects.equals(alternative.get(0), DNS_NAME)) {
+                            names.add(String.valueOf(alternative.get(1)));
+                        }
+                    }
+                }
+            }
+        } catch (SSLException e) {
+            throw failed(e);
+        } catch (CertificateParsingException e) {
+            throw new WireException("TLS: the names in its certificate cannot be read: " + e.getMessage(), e);
+        }
+        return names;
     }
 
     private void runTasks() {

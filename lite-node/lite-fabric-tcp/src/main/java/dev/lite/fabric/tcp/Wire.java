@@ -1,5 +1,8 @@
 package dev.lite.fabric.tcp;
 
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
 /**
  * Sends bytes to a peer and receives bytes from it, plain or encrypted. Only methods whose names begin with
  * {@code await} block. One thread at a time sends, one receives; any thread may shut the wire down. Failures are
@@ -42,6 +45,16 @@ interface Wire {
 
     /** Blocks until the peer ended its output or is gone, or until the timeout. */
     boolean awaitPeerEnd(long timeoutNs);
+
+    /** See {@link dev.lite.fabric.driver.MessageChannel#binding}. After the wire's own handshake. */
+    default byte[] binding() {
+        return new byte[0];
+    }
+
+    /** The names in the peer's certificate; null without one. After the wire's own handshake. */
+    default @Nullable Set<String> certifiedNames() {
+        return null;
+    }
 
     /** Whether the connection was reset, even if there is unread input. */
     boolean isReset();

@@ -6,6 +6,8 @@ import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.Arena;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The messages of a handshake over a wire.
@@ -46,6 +48,16 @@ record WireMessages(Wire wire) implements MessageChannel {
             }
             return received.toArray(JAVA_BYTE);
         }
+    }
+
+    @Override
+    public byte[] binding() {
+        return wire.binding();
+    }
+
+    @Override
+    public @Nullable Set<String> certifiedNames() {
+        return wire.certifiedNames();
     }
 
     private static long left(Deadline deadline) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
+import dev.lite.testing.Certificates;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;

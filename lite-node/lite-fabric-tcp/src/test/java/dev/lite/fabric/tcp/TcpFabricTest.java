@@ -111,7 +111,7 @@ class TcpFabricTest {
     @ValueSource(strings = {"127.0.0.1", "::1", "localhost", "0.0.0.0"})
     void noAddressIsServedWithoutASecretOrTls(String bind) {
         FabricConfig config = new FabricConfig(
-                "open", new byte[0], Path.of("/"), Map.of("bind", bind, "advertised-host", "localhost"), null);
+                "open", new byte[0], Path.of("/"), Map.of("bind", bind, "advertised-host", "localhost"));
         try (var a = new TestNode("a")) {
             assertThatThrownBy(() -> new TcpFabricProvider().open(config, a))
                     .isInstanceOf(FabricException.class)
@@ -142,7 +142,7 @@ class TcpFabricTest {
         try (var a = new TestNode("a");
                 var socket = new Socket(InetAddress.getLoopbackAddress(), a.port())) {
             socket.setSoTimeout((int) Duration.ofNanos(TestNode.nanos(10)).toMillis());
-            ByteBuffer opening = ByteBuffer.allocate(48).order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer opening = ByteBuffer.allocate(80).order(ByteOrder.LITTLE_ENDIAN);
             opening.putLong(TcpFabric.PROTOCOL).putLong(0);
             socket.getOutputStream().write(opening.array());
             assertThat(ends(socket)).isTrue();
@@ -151,7 +151,7 @@ class TcpFabricTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1, 7, 8, 48, 1000})
+    @ValueSource(ints = {0, 1, 7, 8, 80, 1000})
     void garbageInsteadOfAHandshakeIsDroppedWithoutDisturbingOthers(int bytes) throws IOException {
         // Long enough for the handshake of a good node on a busy machine.
         try (var a = new TestNode("a", "handshake-timeout-ms", "1500");
@@ -429,7 +429,7 @@ class TcpFabricTest {
 
     @Test
     void aPeerThatSendsGarbageAfterItsHandshakeIsDisconnected() throws IOException {
-        try (var a = new TestNode("a", "lanes", "1")) {
+        try (var a = new TestNode("a", "lanes", "1", "protection", "none")) {
             try (var socket = new Socket()) {
                 socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), a.port()));
                 shakeHands(socket);
@@ -447,17 +447,19 @@ class TcpFabricTest {
 
     /** Performs the handshake like a node that knows the secret. */
     private static void shakeHands(Socket socket) throws IOException {
-        byte[] opening = ByteBuffer.allocate(48)
+        byte[] opening = ByteBuffer.allocate(80)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putLong(TcpFabric.PROTOCOL)
                 .putLong(1)
                 .array();
         socket.getOutputStream().write(opening);
-        byte[] challenge = socket.getInputStream().readNBytes(48);
-        byte[] claim = new byte[3 * 4 + 3 * 8 + 256];
+        byte[] challenge = socket.getInputStream().readNBytes(80);
+        byte[] claim = new byte[3 * 4 + 3 * 8 + 256 + 32];
         claim[4] = 1; // one lane
+        byte[] signature = new byte[64]; // these nodes have no identity
         socket.getOutputStream().write(claim);
-        socket.getOutputStream().write(proof(opening, challenge, claim));
+        socket.getOutputStream().write(signature);
+        socket.getOutputStream().write(proof(opening, challenge, claim, signature));
     }
 
     private static byte[] proof(byte[]... messages) {

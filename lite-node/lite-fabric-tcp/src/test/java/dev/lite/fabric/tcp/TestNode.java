@@ -5,6 +5,7 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.FabricIdentity;
 import dev.lite.fabric.FabricMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -47,13 +48,22 @@ final class TestNode implements AutoCloseable, FabricHandler {
     }
 
     TestNode(String name, @Nullable SSLContext tls, String... options) {
+        this(name, tls, null, options);
+    }
+
+    TestNode(String name, @Nullable SSLContext tls, @Nullable FabricIdentity identity, String... options) {
         Map<String, String> all = new HashMap<>(tls == null ? Map.of("secret", SECRET) : Map.of());
         for (int i = 0; i < options.length; i += 2) {
             all.put(options[i], options[i + 1]);
         }
         var hello = ("hello of " + name).getBytes(StandardCharsets.UTF_8);
         try {
-            fabric = new TcpFabricProvider().open(new FabricConfig(name, hello, Path.of("/"), all, tls), this);
+            fabric = new TcpFabricProvider()
+                    .open(
+                            new FabricConfig(name, hello, Path.of("/"), all)
+                                    .withTls(tls)
+                                    .withIdentity(identity),
+                            this);
         } catch (RuntimeException e) {
             arena.close();
             throw e;

@@ -6,6 +6,7 @@ import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.conformance.FabricConformanceTest;
+import dev.lite.testing.Certificates;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.Map;

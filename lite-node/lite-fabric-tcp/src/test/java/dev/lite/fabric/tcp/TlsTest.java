@@ -3,6 +3,7 @@ package dev.lite.fabric.tcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.fabric.Post;
+import dev.lite.testing.Certificates;
 import java.nio.file.Path;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.BeforeAll;

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -115,10 +116,12 @@ public final class LaneAssemblies<L> {
     /**
      * Accepts a further lane, which then belongs to its assembly, or refuses it.
      *
+     * @param agreed receives the keys of the lane; null if it has none
      * @return false if its assembly ended meanwhile; then the caller still owns the lane
      * @throws HandshakeException if no connection waits for it
      */
-    public boolean add(L lane, LaneHandshake.Accepted accepted, Deadline deadline) {
+    public boolean add(
+            L lane, LaneHandshake.Accepted accepted, Consumer<@Nullable LaneKeys> agreed, Deadline deadline) {
         LaneHandshake.Claim claim = accepted.claim();
         Assembly assembly = waitingFor(claim);
         if (assembly == null) {
@@ -126,6 +129,7 @@ public final class LaneAssemblies<L> {
             throw new HandshakeException("no connection waits for its lane %d".formatted(claim.lane()));
         }
         accepted.welcome(assembly.lanes.length, deadline);
+        agreed.accept(accepted.keys());
         synchronized (this) {
             // Check again, because sending the answer took time.
             if (waitingFor(claim) != assembly) {

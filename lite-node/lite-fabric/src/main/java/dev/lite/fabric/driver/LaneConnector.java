@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -89,6 +90,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /**
      * Makes the link once all lanes are open. Completes the handshake with the peer over the channel of the first lane.
      *
+     * @param first the channel of the first lane's handshake
      * @param connecting whether this node made the connection
      */
     protected abstract L join(
@@ -96,6 +98,17 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
 
     /** Runs the task if a lane breaks while it waits for the others. Does nothing in drivers that cannot notice this. */
     protected void whenBroken(K lane, Runnable task) {}
+
+    /**
+     * The handshake of a lane is over. The driver uses these keys from {@link #join} on. Does nothing in drivers that ask for none.
+     *
+     * @param keys null if neither node asked for them
+     */
+    protected void agreed(K lane, @Nullable LaneKeys keys) {}
+
+    private Consumer<@Nullable LaneKeys> agreeing(K lane) {
+        return keys -> agreed(lane, keys);
+    }
 
     /** Ends the handshake on a lane with an error, because the fabric closes. Does not block. */
     protected abstract void interrupt(K lane);
@@ -115,13 +128,15 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             long high = handshake.randomNumber();
             long low = handshake.randomNumber();
             MessageChannel first = open(target, lanes, deadline);
-            var verdict = handshake.connect(first, 0, lanesMax, high, low, deadline);
+            var verdict = handshake.connect(first, address, 0, lanesMax, high, low, deadline);
+            agreed(lanes.getFirst(), verdict.keys());
             while (lanes.size() < verdict.lanes()) {
                 if (endpoint.end() != null) {
                     throw new HandshakeException("closed by this node");
                 }
                 MessageChannel next = open(target, lanes, deadline);
-                var unused = handshake.connect(next, lanes.size() - 1, verdict.lanes(), high, low, deadline);
+                var other = handshake.connect(next, address, lanes.size() - 1, verdict.lanes(), high, low, deadline);
+                agreed(lanes.getLast(), other.keys());
             }
             Peer peer = new Peer(address, verdict.hello(), verdict.bytes());
             L link = join(endpoint, peer, lanes, first, true, deadline);
@@ -199,9 +214,10 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             MessageChannel channel = channel(lane, ofProof);
             var accepted = handshake.accept(channel, ofProof);
             place.proved();
+            accepted.requireIdentity(deadline);
             taken = accepted.claim().lane() == 0
                     ? acceptFirst(lane, name, channel, accepted, deadline)
-                    : assemblies.add(lane, accepted, deadline);
+                    : assemblies.add(lane, accepted, agreeing(lane), deadline);
         } catch (RuntimeException e) {
             // The handler does not know the endpoint yet.
             log("refused", "cannot accept peer %s: %s".formatted(name, e.getMessage()));
@@ -238,6 +254,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             assembly = assemblies.begin(claim, count, first);
             whenBroken(first, assembly::giveUp);
             accepted.welcome(count, deadline);
+            agreed(first, accepted.keys());
             List<K> lanes = assembly.awaitOthers(deadline);
             if (lanes == null) {
                 throw new HandshakeException("its first lane broke, or this node closed the fabric");

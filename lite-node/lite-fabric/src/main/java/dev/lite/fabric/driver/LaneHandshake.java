@@ -1,16 +1,17 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricIdentity;
 import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
+import java.security.KeyPair;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
@@ -18,42 +19,62 @@ import org.jspecify.annotations.Nullable;
  * The handshake of a lane: four messages of fixed lengths, so that no peer decides how much is allocated. One deadline covers all of them.
  *
  * <pre>
- *  connecting side                          accepting side
- *  opening:   version, nonce            →
- *                                       ←   challenge: version, nonce
- *  claim:     lane, connection, size,
- *             hello, proof              →
- *                                       ←   verdict: yes or a reason, lanes, size, hello, proof
+ *  connecting side                              accepting side
+ *  opening:   version, nonce, exchange      →
+ *                                           ←   challenge: version, nonce, exchange
+ *  claim:     lane, connection, size, hello,
+ *             key, signature, proof         →
+ *                                           ←   verdict: yes or a reason, lanes, size, hello,
+ *                                               key, signature, proof
  * </pre>
  *
- * <p>A proof is HMAC-SHA-256 with the cluster secret over both nonces and every message so far; each side checks the other's in
- * constant time. No log, exception or reason contains a secret or a proof. The accepting side sends nothing about itself before it
- * has checked a proof. After lane 0, the connecting side opens the other lanes with the connection's random number;
- * {@link #sendReady} completes the connection.
+ * <p><b>Member.</b> A proof is HMAC-SHA-256 with the cluster secret over both nonces and every message so far; each side checks the
+ * other's in constant time. No log, exception or reason contains a secret or a proof. The accepting side sends nothing about itself
+ * before it has checked a proof.
+ *
+ * <p><b>Identity.</b> Each side signs everything that was said with the key of its node ({@link FabricIdentity}), and asks its own
+ * identity whether that key, hello and address belong together. So who knows the secret cannot say that it is another node, also not
+ * with the recorded messages of that node. Under TLS, proofs and signatures also cover the TLS connection, so nobody can pass the
+ * messages on from one TLS connection to another.
+ *
+ * <p><b>Keys.</b> The exchange is X25519 with a key pair for this lane alone. If one of the nodes asks for it, {@link LaneKeys} result,
+ * which also depend on the secret and on everything that was said. Later knowledge of the secret does not reveal them.
+ *
+ * <p>After lane 0, the connecting side opens the other lanes with the connection's random number; {@link #sendReady} completes the
+ * connection.
  */
 public final class LaneHandshake {
     private static final int VERSION_MASK = 0xFF;
     private static final long READY = 0x5245414459210A0AL;
     private static final int NONCE_BYTES = 32;
-    private static final int PROOF_BYTES = 32;
-    /** Contains version, whether the node has a secret, nonce. */
-    private static final int OPENING_BYTES = Long.BYTES + Long.BYTES + NONCE_BYTES;
+    private static final int PROOF_BYTES = LaneCrypto.MAC_BYTES;
+    private static final long HAS_SECRET = 1;
+    /** The node asks for keys. */
+    private static final long WANTS_KEYS = 2;
+    /** Contains version, flags, nonce, public key of the exchange. */
+    private static final int OPENING_BYTES = Long.BYTES + Long.BYTES + NONCE_BYTES + LaneCrypto.EXCHANGE_BYTES;
 
     private static final int REASON_BYTES = 128;
-    /** Contains lane, lanes, connection, size, hello with its length; the proof follows. */
-    private static final int CLAIM_BYTES = 3 * Integer.BYTES + 3 * Long.BYTES + FabricConfig.HELLO_BYTES_MAX;
-    /** Contains whether it accepts, lanes, size, hello with its length, reason with its length; the proof follows. */
+    /** Contains lane, lanes, connection, size, hello with its length, key of the node; signature and proof follow. */
+    private static final int CLAIM_BYTES =
+            3 * Integer.BYTES + 3 * Long.BYTES + FabricConfig.HELLO_BYTES_MAX + FabricIdentity.KEY_BYTES;
+    /** Contains whether it accepts, lanes, size, hello with its length, reason with its length, key; signature and proof follow. */
     private static final int VERDICT_BYTES =
-            4 * Integer.BYTES + Long.BYTES + FabricConfig.HELLO_BYTES_MAX + REASON_BYTES;
+            4 * Integer.BYTES + Long.BYTES + FabricConfig.HELLO_BYTES_MAX + REASON_BYTES + FabricIdentity.KEY_BYTES;
+
+    /** Bytes after a claim or a verdict. */
+    private static final int END_BYTES = FabricIdentity.SIGNATURE_BYTES + PROOF_BYTES;
 
     /** The longest message, in bytes. */
-    public static final int MESSAGE_BYTES_MAX = VERDICT_BYTES + PROOF_BYTES;
+    public static final int MESSAGE_BYTES_MAX = VERDICT_BYTES + END_BYTES;
+
+    /** How long a node that just registered may be unknown to others. */
+    private static final Duration IDENTITY_WAIT = Duration.ofSeconds(2);
 
     private static final int SECRETS_MAX = 2;
     private static final int SECRET_BYTES_MIN = 16;
     private static final int SECRET_BYTES_MAX = 1024;
     private static final String DIFFERS = "the cluster secret differs";
-    private static final String MAC = "HmacSHA256";
 
     /**
      * The request of the connecting side.
@@ -72,15 +93,33 @@ public final class LaneHandshake {
      * @param lanes the number of lanes that the connection gets
      * @param bytes the size of its memory
      * @param hello its hello
+     * @param keys of the lane; null if neither node asks for them
      */
-    public record Verdict(int lanes, long bytes, byte[] hello) {}
+    public record Verdict(
+            int lanes, long bytes, byte[] hello, @Nullable LaneKeys keys) {}
+
+    /**
+     * Who is who.
+     *
+     * @param fabric the driver's name
+     * @param hello {@link FabricConfig#hello}
+     * @param identity {@link FabricConfig#identity}; null: nobody's identity is checked
+     */
+    public record Self(
+            String fabric, byte[] hello, @Nullable FabricIdentity identity) {
+        /** Of a configuration. */
+        public static Self of(String fabric, FabricConfig config) {
+            return new Self(fabric, config.hello(), config.identity());
+        }
+    }
 
     private final long version;
     private final int lanesMax;
     /** The key for connecting first; peers may know any of them. Empty: none is needed. */
     private final List<SecretKeySpec> keys;
 
-    private final byte[] hello;
+    private final Self self;
+    private final boolean wantsKeys;
     private final long memoryBytes;
     private final SecureRandom random = new SecureRandom();
 
@@ -89,18 +128,21 @@ public final class LaneHandshake {
      * @param lanesMax maximum number of lanes of a connection
      * @param secret the cluster's secret, or null for none. While it changes, it has two lines: this side connects with the first one,
      *     and accepts both
-     * @param hello {@link FabricConfig#hello}
+     * @param self who this node is
+     * @param wantsKeys whether lanes need keys; if one of two nodes asks for them, both get them
      * @param memoryBytes the size of this node's registered memory
      */
-    public LaneHandshake(long version, int lanesMax, @Nullable String secret, byte[] hello, long memoryBytes) {
+    public LaneHandshake(
+            long version, int lanesMax, @Nullable String secret, Self self, boolean wantsKeys, long memoryBytes) {
         this.version = version;
         this.lanesMax = lanesMax;
         this.keys = secret == null
                 ? List.of()
                 : secret.lines()
-                        .map(line -> new SecretKeySpec(line.getBytes(StandardCharsets.UTF_8), MAC))
+                        .map(line -> new SecretKeySpec(line.getBytes(StandardCharsets.UTF_8), LaneCrypto.MAC))
                         .toList();
-        this.hello = hello;
+        this.self = self;
+        this.wantsKeys = wantsKeys;
         this.memoryBytes = memoryBytes;
     }
 
@@ -134,65 +176,112 @@ public final class LaneHandshake {
     /**
      * Runs the connecting side.
      *
+     * @param address the address to which it connects
      * @param deadline of the whole handshake
      * @throws HandshakeException with the reason
      */
-    public Verdict connect(MessageChannel channel, int lane, int lanes, long high, long low, Deadline deadline) {
-        byte[] opening = opening();
+    public Verdict connect(
+            MessageChannel channel, String address, int lane, int lanes, long high, long low, Deadline deadline) {
+        KeyPair exchange = LaneCrypto.newExchange();
+        byte[] opening = opening(exchange);
         channel.send(opening, deadline);
         byte[] challenge = channel.receive(OPENING_BYTES, deadline);
         requireVersion(challenge);
         byte[] claimed = new byte[CLAIM_BYTES];
         var claim = over(claimed);
         claim.putInt(lane).putInt(lanes).putLong(high).putLong(low).putLong(memoryBytes);
-        putBytes(claim, hello, FabricConfig.HELLO_BYTES_MAX);
-        channel.send(join(claimed, proof(ownKey(), "claim", opening, challenge, claimed)), deadline);
-        byte[] answer = channel.receive(VERDICT_BYTES + PROOF_BYTES, deadline);
+        putBytes(claim, self.hello(), FabricConfig.HELLO_BYTES_MAX);
+        claim.put(ownPublicKey());
+        byte[] binding = channel.binding();
+        byte[] signature =
+                LaneCrypto.sign(self.identity(), LaneCrypto.signed("claim", binding, opening, challenge, claimed));
+        byte[] proof = LaneCrypto.proof(ownKey(), "claim", binding, opening, challenge, claimed, signature);
+        channel.send(join(claimed, signature, proof), deadline);
+        byte[] answer = channel.receive(VERDICT_BYTES + END_BYTES, deadline);
         byte[] verdict = Arrays.copyOf(answer, VERDICT_BYTES);
+        byte[] theirSignature = Arrays.copyOfRange(answer, VERDICT_BYTES, answer.length - PROOF_BYTES);
         var fields = over(verdict);
         boolean yes = fields.getInt() == 1;
         int agreed = fields.getInt();
         long bytes = fields.getLong();
         byte[] peerHello = getBytes(fields, FabricConfig.HELLO_BYTES_MAX);
         byte[] reason = getBytes(fields, REASON_BYTES);
+        byte[] peerKey = new byte[FabricIdentity.KEY_BYTES];
+        fields.get(peerKey);
         if (!yes) {
             throw new HandshakeException("it refused: " + printable(reason));
         }
-        byte[] expected = proof(ownKey(), "verdict", opening, challenge, claimed, verdict);
-        byte[] proof = Arrays.copyOfRange(answer, VERDICT_BYTES, answer.length);
-        if (!MessageDigest.isEqual(expected, proof)) {
+        byte[] expected =
+                LaneCrypto.proof(ownKey(), "verdict", binding, opening, challenge, claimed, verdict, theirSignature);
+        if (!MessageDigest.isEqual(expected, Arrays.copyOfRange(answer, answer.length - PROOF_BYTES, answer.length))) {
             throw new HandshakeException(DIFFERS);
         }
+        requireIdentity(
+                new FabricIdentity.Peer(self.fabric(), address, peerHello, peerKey, channel.certifiedNames()),
+                LaneCrypto.signed("verdict", binding, opening, challenge, claimed, verdict),
+                theirSignature,
+                deadline);
         if (agreed < 1 || agreed > lanes || bytes < 0) {
             throw new HandshakeException("it offers %d lanes and %d bytes of memory; this node asked for 1 to %d lanes"
                     .formatted(agreed, bytes, lanes));
         }
-        return new Verdict(agreed, bytes, peerHello);
+        LaneKeys keys = wantKeys(opening, challenge)
+                ? LaneCrypto.keys(
+                        LaneCrypto.shared(exchange, exchangeOf(challenge)),
+                        ownKey(),
+                        LaneCrypto.digest(binding, opening, challenge, claimed, verdict),
+                        true)
+                : null;
+        return new Verdict(agreed, bytes, peerHello, keys);
+    }
+
+    /** Checks that a peer has the key that it shows, and is the node of that key. */
+    private void requireIdentity(FabricIdentity.Peer peer, byte[] signed, byte[] signature, Deadline deadline) {
+        FabricIdentity identity = self.identity();
+        if (identity == null) {
+            return;
+        }
+        if (!LaneCrypto.isSigned(peer.publicKey(), signed, signature)) {
+            throw new HandshakeException("it did not sign with the key of its node");
+        }
+        String objection = identity.objectionTo(peer, deadline.atMost(IDENTITY_WAIT));
+        if (objection != null) {
+            throw new HandshakeException(objection);
+        }
+    }
+
+    private byte[] ownPublicKey() {
+        FabricIdentity identity = self.identity();
+        return identity == null ? new byte[FabricIdentity.KEY_BYTES] : identity.publicKey();
     }
 
     /**
-     * Runs the accepting side, until the peer has proved that it knows the secret.
+     * Runs the accepting side, until the peer has proved that it knows the secret. {@link Accepted#requireIdentity} comes next.
      *
-     * @param deadline of the whole handshake
+     * @param deadline of this part of the handshake
      * @throws HandshakeException with the reason
      */
     public Accepted accept(MessageChannel channel, Deadline deadline) {
         byte[] opening = channel.receive(OPENING_BYTES, deadline);
         requireVersion(opening);
-        byte[] challenge = opening();
+        KeyPair exchange = LaneCrypto.newExchange();
+        byte[] challenge = opening(exchange);
         channel.send(challenge, deadline);
-        byte[] message = channel.receive(CLAIM_BYTES + PROOF_BYTES, deadline);
+        byte[] message = channel.receive(CLAIM_BYTES + END_BYTES, deadline);
         byte[] claimed = Arrays.copyOf(message, CLAIM_BYTES);
-        byte[] proof = Arrays.copyOfRange(message, CLAIM_BYTES, message.length);
+        byte[] signature = Arrays.copyOfRange(message, CLAIM_BYTES, message.length - PROOF_BYTES);
+        byte[] proof = Arrays.copyOfRange(message, message.length - PROOF_BYTES, message.length);
+        byte[] binding = channel.binding();
         SecretKeySpec known = ownKey();
         boolean proved = keys.isEmpty() && MessageDigest.isEqual(new byte[PROOF_BYTES], proof);
         for (SecretKeySpec key : keys) { // all, so that the time does not tell which one it is
-            if (MessageDigest.isEqual(proof(key, "claim", opening, challenge, claimed), proof)) {
+            byte[] expected = LaneCrypto.proof(key, "claim", binding, opening, challenge, claimed, signature);
+            if (MessageDigest.isEqual(expected, proof)) {
                 proved = true;
                 known = key;
             }
         }
-        var accepted = new Accepted(channel, known, opening, challenge, claimed);
+        var accepted = new Accepted(channel, known, exchange, opening, challenge, claimed, signature);
         if (!proved) {
             accepted.refuse(DIFFERS, deadline);
             throw new HandshakeException(DIFFERS);
@@ -208,17 +297,28 @@ public final class LaneHandshake {
     public final class Accepted {
         private final MessageChannel channel;
         private final @Nullable SecretKeySpec key;
+        private final KeyPair exchange;
         private final byte[] opening;
         private final byte[] challenge;
         private final byte[] claimed;
+        private final byte[] signature;
+        private @Nullable LaneKeys laneKeys;
 
         Accepted(
-                MessageChannel channel, @Nullable SecretKeySpec key, byte[] opening, byte[] challenge, byte[] claimed) {
+                MessageChannel channel,
+                @Nullable SecretKeySpec key,
+                KeyPair exchange,
+                byte[] opening,
+                byte[] challenge,
+                byte[] claimed,
+                byte[] signature) {
             this.channel = channel;
             this.key = key;
+            this.exchange = exchange;
             this.opening = opening;
             this.challenge = challenge;
             this.claimed = claimed;
+            this.signature = signature;
         }
 
         /** The peer's request, which was checked. */
@@ -238,9 +338,35 @@ public final class LaneHandshake {
             return new Claim(lane, lanes, high, low, bytes, peerHello);
         }
 
+        /**
+         * Checks that the peer is the node that it says. Otherwise the peer gets the reason.
+         *
+         * @param deadline of the whole handshake
+         * @throws HandshakeException with the reason
+         */
+        public void requireIdentity(Deadline deadline) {
+            byte[] publicKey = Arrays.copyOfRange(claimed, CLAIM_BYTES - FabricIdentity.KEY_BYTES, CLAIM_BYTES);
+            try {
+                LaneHandshake.this.requireIdentity(
+                        new FabricIdentity.Peer(
+                                self.fabric(), null, claim().hello(), publicKey, channel.certifiedNames()),
+                        LaneCrypto.signed("claim", channel.binding(), opening, challenge, claimed),
+                        signature,
+                        deadline);
+            } catch (HandshakeException e) {
+                refuse(String.valueOf(e.getMessage()), deadline);
+                throw e;
+            }
+        }
+
         /** Accepts the lane. */
         public void welcome(int lanes, Deadline deadline) {
-            answer(1, lanes, memoryBytes, hello, "", deadline);
+            answer(1, lanes, memoryBytes, self.hello(), "", deadline);
+        }
+
+        /** The keys of the lane after {@link #welcome}; null if neither node asks for them. */
+        public @Nullable LaneKeys keys() {
+            return laneKeys;
         }
 
         /** Refuses the lane; the peer gets the reason. */
@@ -255,10 +381,23 @@ public final class LaneHandshake {
             putBytes(verdict, ownHello, FabricConfig.HELLO_BYTES_MAX);
             byte[] text = reason.getBytes(StandardCharsets.US_ASCII);
             putBytes(verdict, Arrays.copyOf(text, Math.min(text.length, REASON_BYTES)), REASON_BYTES);
-            // A refused peer gets no proof.
-            byte[] proof =
-                    yes == 1 ? proof(key, "verdict", opening, challenge, claimed, message) : new byte[PROOF_BYTES];
-            channel.send(join(message, proof), deadline);
+            if (yes != 1) { // a refused peer gets no proof
+                channel.send(join(message, new byte[FabricIdentity.SIGNATURE_BYTES], new byte[PROOF_BYTES]), deadline);
+                return;
+            }
+            verdict.put(ownPublicKey());
+            byte[] binding = channel.binding();
+            byte[] own = LaneCrypto.sign(
+                    self.identity(), LaneCrypto.signed("verdict", binding, opening, challenge, claimed, message));
+            byte[] proof = LaneCrypto.proof(key, "verdict", binding, opening, challenge, claimed, message, own);
+            if (wantKeys(opening, challenge)) {
+                laneKeys = LaneCrypto.keys(
+                        LaneCrypto.shared(exchange, exchangeOf(opening)),
+                        key,
+                        LaneCrypto.digest(binding, opening, challenge, claimed, message),
+                        false);
+            }
+            channel.send(join(message, own, proof), deadline);
         }
     }
 
@@ -277,12 +416,21 @@ public final class LaneHandshake {
         }
     }
 
-    private byte[] opening() {
+    private byte[] opening(KeyPair exchange) {
         byte[] nonce = new byte[NONCE_BYTES];
         random.nextBytes(nonce);
         byte[] message = new byte[OPENING_BYTES];
-        over(message).putLong(version).putLong(keys.isEmpty() ? 0 : 1).put(nonce);
+        long flags = (keys.isEmpty() ? 0 : HAS_SECRET) | (wantsKeys ? WANTS_KEYS : 0);
+        over(message).putLong(version).putLong(flags).put(nonce).put(LaneCrypto.raw(exchange.getPublic()));
         return message;
+    }
+
+    private static byte[] exchangeOf(byte[] opening) {
+        return Arrays.copyOfRange(opening, OPENING_BYTES - LaneCrypto.EXCHANGE_BYTES, OPENING_BYTES);
+    }
+
+    private static boolean wantKeys(byte[] opening, byte[] challenge) {
+        return ((over(opening).getLong(Long.BYTES) | over(challenge).getLong(Long.BYTES)) & WANTS_KEYS) != 0;
     }
 
     private void requireVersion(byte[] opening) {
@@ -295,26 +443,8 @@ public final class LaneHandshake {
             throw new HandshakeException("it speaks version %d of the protocol; this node speaks %d"
                     .formatted(theirs & VERSION_MASK, version & VERSION_MASK));
         }
-        if (fields.getLong() == 0 && !keys.isEmpty()) {
+        if ((fields.getLong() & HAS_SECRET) == 0 && !keys.isEmpty()) {
             throw new HandshakeException("it has no cluster secret; this node requires one");
-        }
-    }
-
-    /** The HMAC of these messages with the secret; zeros without a secret. */
-    private static byte[] proof(@Nullable SecretKeySpec key, String direction, byte[]... messages) {
-        if (key == null) {
-            return new byte[PROOF_BYTES];
-        }
-        try {
-            var mac = Mac.getInstance(MAC);
-            mac.init(key);
-            mac.update(direction.getBytes(StandardCharsets.US_ASCII));
-            for (byte[] message : messages) {
-                mac.update(message);
-            }
-            return mac.doFinal();
-        } catch (GeneralSecurityException e) {
-            throw new IllegalStateException("this Java has no " + MAC, e);
         }
     }
 
@@ -337,10 +467,8 @@ public final class LaneHandshake {
         return bytes;
     }
 
-    private static byte[] join(byte[] first, byte[] second) {
-        byte[] joined = Arrays.copyOf(first, first.length + second.length);
-        System.arraycopy(second, 0, joined, first.length, second.length);
-        return joined;
+    private static byte[] join(byte[] message, byte[] signature, byte[] proof) {
+        return LaneCrypto.concat(LaneCrypto.concat(message, signature), proof);
     }
 
     /** Text of an unknown peer, made safe for a log. */

@@ -1,6 +1,8 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.os.waiting.Deadline;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Sends messages of known lengths to a peer and receives them, in order. Used by one thread at a time. Besides the declared
@@ -23,4 +25,14 @@ public interface MessageChannel {
      * @throws HandshakeException if the message is not complete in time, or has another length
      */
     byte[] receive(int length, Deadline deadline);
+
+    /** Bytes that both ends of this channel's encryption know, and that no other channel has; empty without encryption. */
+    default byte[] binding() {
+        return new byte[0];
+    }
+
+    /** The names in the peer's certificate; null without one. */
+    default @Nullable Set<String> certifiedNames() {
+        return null;
+    }
 }

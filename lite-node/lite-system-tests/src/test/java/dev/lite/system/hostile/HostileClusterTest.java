@@ -27,6 +27,7 @@ import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -49,6 +50,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -344,14 +346,14 @@ class HostileClusterTest {
             try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
                 socket.setSoTimeout((int) SOON.toMillis());
                 // What a node says in its first message: the protocol, and whether it has a secret.
-                ByteBuffer opening = ByteBuffer.allocate(48).order(ByteOrder.LITTLE_ENDIAN);
-                opening.putLong(0x4C49544554435001L).putLong(i % 2);
+                ByteBuffer opening = ByteBuffer.allocate(80).order(ByteOrder.LITTLE_ENDIAN);
+                opening.putLong(0x4C49544554435002L).putLong(i % 2);
                 socket.getOutputStream().write(opening.array());
-                byte[] claim = new byte[3 * 4 + 3 * 8 + 256 + 32];
+                byte[] claim = new byte[3 * 4 + 3 * 8 + 256 + 32 + 64 + 32];
                 claim[4] = 1;
                 socket.getOutputStream().write(claim);
                 byte[] answer = socket.getInputStream().readAllBytes();
-                boolean accepted = answer.length > 48 && answer[48] == 1;
+                boolean accepted = answer.length > 80 && answer[80] == 1;
                 refused += accepted ? 0 : 1;
             } catch (IOException reset) {
                 refused++;
@@ -359,6 +361,50 @@ class HostileClusterTest {
         }
         assertThat(refused).isEqualTo(tried);
         held("handshakes without the secret", tried, "all refused");
+    }
+
+    @Test
+    @Order(8)
+    void aMemberThatSaysItIsAnotherNode() throws IOException {
+        Impostor.Outcome outcome =
+                Impostor.attack(cluster.zookeeper(), cluster.name(), cluster.secretFile(), "node-1", "node-2", 10);
+        assertThat(outcome.accepted()).isZero();
+        assertThat(outcome.reason()).contains("it does not have the key of that node");
+        try (Lite lite = attach(GOOD)) {
+            assertThat(lite.nodes())
+                    .filteredOn(node -> node.name().equals("node-2"))
+                    .extracting(NodeInfo::fabric)
+                    .containsExactly("tcp");
+        }
+        held("a member with the secret and another node's hello", outcome.tried(), "refused; the node kept its link");
+    }
+
+    @Test
+    @Order(8)
+    void aStrangersRecordsInZooKeeper() throws IOException {
+        int tried = Impostor.register(cluster.zookeeper(), cluster.name(), "evil", 20);
+        URI health = URI.create(cluster.node(1).health().orElseThrow());
+        Waits.until("the node has refused them", () -> refusedRecords(health) >= tried);
+        try (Lite lite = attach(GOOD)) {
+            assertThat(lite.nodes()).extracting(NodeInfo::name).containsExactlyInAnyOrder("node-1", "node-2");
+        }
+        held("registrations by a stranger in ZooKeeper", tried, "no node knows them");
+    }
+
+    private static long refusedRecords(URI health) {
+        try {
+            String body = send(health.toString()).body();
+            return Stream.of(body.split("\"refusedRecords\":", 2))
+                    .skip(1)
+                    .map(rest -> rest.replaceAll("[^0-9].*", ""))
+                    .mapToLong(Long::parseLong)
+                    .findFirst()
+                    .orElse(0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     @Test

@@ -52,6 +52,9 @@ public final class NodeArena implements AutoCloseable {
 
     private static final String FILE = "arena";
     private static final String LOCK = "lock";
+    /** See {@link #keyFile}. */
+    private static final String KEY = "key";
+
     private static final long PAGE = 4096;
     private static final long MAGIC = 0x4c49_5445_6172_6e61L; // "LITEarna"
     private static final int FORMAT_VERSION = 1;
@@ -374,6 +377,11 @@ public final class NodeArena implements AutoCloseable {
         return roundUp(controlOffset(config) + CONTROL_BYTES * config.peersMax(), PAGE);
     }
 
+    /** The file for the key of the node, beside the arena and removed with it; null if the arena has no name. */
+    public @Nullable Path keyFile() {
+        return lockFile == null ? null : config.directory().resolve(KEY);
+    }
+
     /** Unmaps the memory, and deletes its file if it is only kept after a crash. Nobody may touch the arena afterwards. */
     @Override
     public void close() {
@@ -393,10 +401,11 @@ public final class NodeArena implements AutoCloseable {
         closeQuietly(lockFile);
     }
 
-    /** Removes the lock file, and then the directories that are empty. The caller holds the lock. */
+    /** Removes the key and the lock file, and then the directories that are empty. The caller holds the lock. */
     private static void removeDirectories(ArenaConfig config) {
         Path directory = config.directory();
         try {
+            Files.deleteIfExists(directory.resolve(KEY));
             Files.deleteIfExists(directory.resolve(LOCK));
             Files.deleteIfExists(directory);
             Files.deleteIfExists(config.root().resolve(config.cluster()));

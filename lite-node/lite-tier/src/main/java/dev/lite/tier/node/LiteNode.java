@@ -37,7 +37,9 @@ import dev.lite.tier.operator.Orphans;
 import dev.lite.tier.operator.Relocation;
 import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.Hello;
+import dev.lite.tier.peer.NodeKey;
 import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerIdentity;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.qos.QosService;
 import dev.lite.tier.qos.SessionQos;
@@ -49,6 +51,7 @@ import dev.lite.tier.sync.WordMoves;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Comparator;
@@ -125,9 +128,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 arena.id(),
                 arena.controlOffset(),
                 arena.peersMax());
+        Path keyFile = arena.keyFile();
+        NodeKey key = keyFile == null ? NodeKey.generate() : NodeKey.open(keyFile);
         this.links = new PeerLinks(
                 hello,
                 host,
+                new PeerIdentity(key),
                 providers,
                 new FabricConfig(config.name(), hello.encode(), config.runDirectory(), Map.of()),
                 config.fabricOptions(),
@@ -135,8 +141,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 config.pollSpins());
         this.executor = Executors.newVirtualThreadPerTaskExecutor();
         try {
-            NodeAdvert advert =
-                    new NodeAdvert(config.name(), id, host, arena.size(), links.addresses(), hello.instance());
+            NodeAdvert advert = new NodeAdvert(
+                    config.name(), id, host, arena.size(), links.addresses(), hello.instance(), key.text());
             this.self = directory.register(advert, deadline.remaining());
             this.fencing = new Fencing(self, directory, links);
             fencing.read(deadline);

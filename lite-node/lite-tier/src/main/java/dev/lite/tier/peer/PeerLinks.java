@@ -58,6 +58,7 @@ public final class PeerLinks implements AutoCloseable {
 
     private final Hello self;
     private final String host;
+    private final @Nullable PeerIdentity identity;
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
     private final HandlerTable handlers = new HandlerTable();
     private final PeerTable peers;
@@ -114,14 +115,33 @@ public final class PeerLinks implements AutoCloseable {
             Map<String, Map<String, String>> options,
             FabricMemory memory,
             int spins) {
+        this(self, host, null, providers, config, options, memory, spins);
+    }
+
+    /**
+     * Opens the fabrics.
+     *
+     * @param identity proves this node's identity, and checks that of peers on other hosts; null: neither
+     */
+    public PeerLinks(
+            Hello self,
+            String host,
+            @Nullable PeerIdentity identity,
+            List<FabricProvider> providers,
+            FabricConfig config,
+            Map<String, Map<String, String>> options,
+            FabricMemory memory,
+            int spins) {
         this.self = self;
+        this.identity = identity;
         this.host = host;
         this.peers = new PeerTable(self.node(), self.peersMax());
         this.connector = RepeatingThread.unstarted("lite-links", this::connectMissing, log::error);
         try {
             for (FabricProvider provider : providers) {
                 Fabric fabric = provider.open(
-                        config.withOptions(options.getOrDefault(provider.name(), config.options())),
+                        config.withOptions(options.getOrDefault(provider.name(), config.options()))
+                                .withIdentity(identity),
                         new Handler(provider.name()));
                 fabrics.put(provider.name(), fabric);
                 fabric.register(memory);
@@ -171,6 +191,9 @@ public final class PeerLinks implements AutoCloseable {
 
     /** Sets the nodes to connect to. Ignores this node itself. Does not block. */
     public void setLive(List<NodeRecord> nodes) {
+        if (identity != null) {
+            identity.setLive(nodes);
+        }
         lock.lock();
         try {
             membership = membership.withLive(nodes);

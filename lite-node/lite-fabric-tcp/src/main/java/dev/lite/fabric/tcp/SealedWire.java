@@ -1,0 +1,275 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.fabric.driver.LaneKeys;
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.security.GeneralSecurityException;
+
+/**
+ * A socket whose bytes are encrypted and authenticated with the keys of the lane's handshake: a stream of records.
+ *
+ * <pre>
+ *  0 length of the content (4)   4 content, encrypted   … tag (16)
+ * </pre>
+ *
+ * <p>Records are AES-128-GCM; {@link RecordCipher} counts them, so a record that was changed, repeated, left out or moved has a wrong
+ * tag, which ends the lane. No byte of a record is passed on before its tag was checked.
+ *
+ * <p>As in {@link TlsWire}, encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again
+ * when there is room. Unlike there, the two directions share nothing, and need no lock: one thread at a time sends, and one receives.
+ * Memory: {@value #RECORD_BYTES_MAX} bytes six times.
+ */
+final class SealedWire implements Wire {
+    static final int LENGTH_BYTES = 4;
+    static final int OVERHEAD_BYTES = LENGTH_BYTES + RecordCipher.TAG_BYTES;
+    /** Content of a record. Larger ones encrypt faster, but fit less well into the processor's caches. */
+    static final int RECORD_BYTES_MAX = 32 << 10;
+    /** A system call sends or receives up to two full records. */
+    private static final int BUFFER_BYTES = 2 * (RECORD_BYTES_MAX + OVERHEAD_BYTES);
+
+    private static final int RANGE_BYTES = 16;
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    private final Wire plain;
+
+    // Sending thread.
+    private final RecordCipher sealing;
+    private final byte[] clearOut = new byte[RECORD_BYTES_MAX];
+    private final byte[] sealedOut = new byte[RECORD_BYTES_MAX + OVERHEAD_BYTES];
+    private final MemorySegment clearOutSegment = MemorySegment.ofArray(clearOut);
+    private final MemorySegment sealedOutSegment = MemorySegment.ofArray(sealedOut);
+    private final MemorySegment bufferOutSegment;
+    private final long bufferOut;
+    private int outFrom;
+    private int outTo;
+    /** Bytes in the buffer that are not reported as taken. */
+    private long unreported;
+
+    // Receiving thread.
+    private final RecordCipher opening;
+    private final byte[] sealedIn = new byte[RECORD_BYTES_MAX + OVERHEAD_BYTES];
+    private final byte[] clearIn = new byte[RECORD_BYTES_MAX];
+    private final MemorySegment sealedInSegment = MemorySegment.ofArray(sealedIn);
+    private final MemorySegment clearInSegment = MemorySegment.ofArray(clearIn);
+    private final MemorySegment bufferInSegment;
+    private final long bufferIn;
+    private int inFrom;
+    private int inTo;
+    private int clearFrom;
+    private int clearTo;
+
+    /** @param plain owned by this wire */
+    SealedWire(Wire plain, LaneKeys keys) {
+        this.plain = plain;
+        sealing = RecordCipher.sealing(keys.send());
+        opening = RecordCipher.opening(keys.receive());
+        bufferOutSegment = Arena.ofAuto().allocate(BUFFER_BYTES, Long.BYTES);
+        bufferOut = bufferOutSegment.address();
+        bufferInSegment = Arena.ofAuto().allocate(BUFFER_BYTES, Long.BYTES);
+        bufferIn = bufferInSegment.address();
+    }
+
+    @Override
+    public long send(long address, long length) {
+        return send(0, 1, address, length);
+    }
+
+    @Override
+    public long sendVector(long iovec, int count) {
+        return send(iovec, count, 0, 0);
+    }
+
+    /** Sends the ranges of {@code iovec}, or the one range if that is 0. */
+    private long send(long iovec, int count, long address, long length) {
+        if (!flush()) {
+            return 0;
+        }
+        long taken = unreported;
+        unreported = 0;
+        long skip = taken;
+        int index = 0;
+        // The place after the bytes that were sent before.
+        while (index < count && skip >= length(iovec, index, length)) {
+            skip -= length(iovec, index, length);
+            index++;
+        }
+        long at = skip;
+        while (index < count) {
+            int filled = 0;
+            while (index < count && filled < RECORD_BYTES_MAX) {
+                long left = length(iovec, index, length) - at;
+                int part = (int) Math.min(left, RECORD_BYTES_MAX - filled);
+                RawMemory.copyTo(address(iovec, index, address) + at, clearOutSegment, filled, part);
+                filled += part;
+                at += part;
+                if (part == left) {
+                    index++;
+                    at = 0;
+                }
+            }
+            seal(filled);
+            unreported += filled;
+            boolean full = outTo + RECORD_BYTES_MAX + OVERHEAD_BYTES > BUFFER_BYTES;
+            if (full || index == count) {
+                if (!flush()) {
+                    return taken;
+                }
+                taken += unreported;
+                unreported = 0;
+            }
+        }
+        return taken;
+    }
+
+    private static long length(long iovec, int index, long only) {
+        return iovec == 0 ? only : RawMemory.getLong(iovec + (long) index * RANGE_BYTES + Long.BYTES);
+    }
+
+    private static long address(long iovec, int index, long only) {
+        return iovec == 0 ? only : RawMemory.getLong(iovec + (long) index * RANGE_BYTES);
+    }
+
+    private void seal(int length) {
+        try {
+            sealing.seal(clearOut, length, sealedOut);
+        } catch (GeneralSecurityException e) {
+            throw new WireException("cannot encrypt: " + e.getMessage(), e);
+        }
+        int bytes = length + OVERHEAD_BYTES;
+        MemorySegment.copy(sealedOutSegment, 0, bufferOutSegment, outTo, bytes);
+        outTo += bytes;
+    }
+
+    /** Sends what is encrypted; returns whether all was sent. */
+    private boolean flush() {
+        while (outFrom < outTo) {
+            long sent = plain.send(bufferOut + outFrom, outTo - outFrom);
+            if (sent == 0) {
+                return false;
+            }
+            outFrom += (int) sent;
+        }
+        outFrom = 0;
+        outTo = 0;
+        return true;
+    }
+
+    @Override
+    public long receive(long address, long length) {
+        long got = 0;
+        while (got < length) {
+            if (clearFrom == clearTo && !open()) {
+                if (got > 0) {
+                    break;
+                }
+                long more = fill();
+                if (more <= 0) {
+                    return more;
+                }
+                continue;
+            }
+            int part = (int) Math.min(length - got, clearTo - clearFrom);
+            RawMemory.copyFrom(clearInSegment, clearFrom, address + got, part);
+            clearFrom += part;
+            got += part;
+        }
+        return got;
+    }
+
+    /** Checks and decrypts the next record, if it is complete. */
+    private boolean open() {
+        int there = inTo - inFrom;
+        if (there < LENGTH_BYTES) {
+            return false;
+        }
+        int length = recordLength();
+        if (length < 1 || length > RECORD_BYTES_MAX) {
+            throw new WireException("a record has %d bytes; the limit is %d: somebody changed it on its way"
+                    .formatted(Integer.toUnsignedLong(length), RECORD_BYTES_MAX));
+        }
+        if (there < length + OVERHEAD_BYTES) {
+            return false;
+        }
+        MemorySegment.copy(bufferInSegment, inFrom, sealedInSegment, 0, length + OVERHEAD_BYTES);
+        inFrom += length + OVERHEAD_BYTES;
+        try {
+            opening.open(sealedIn, length, clearIn);
+        } catch (GeneralSecurityException e) {
+            throw new WireException(
+                    "a record is not authentic: somebody changed, repeated or dropped it on its way", e);
+        }
+        clearFrom = 0;
+        clearTo = length;
+        return true;
+    }
+
+    /** Receives more; the result is that of {@link Wire#receive}. */
+    private long fill() {
+        if (inFrom > 0) {
+            RawMemory.copy(bufferIn + inFrom, bufferIn, inTo - inFrom);
+            inTo -= inFrom;
+            inFrom = 0;
+        }
+        long got = plain.receive(bufferIn + inTo, BUFFER_BYTES - inTo);
+        if (got > 0) {
+            inTo += (int) got;
+        } else if (got == END && inTo > 0) {
+            throw new WireException("it ended in the middle of a record");
+        }
+        return got;
+    }
+
+    /** Whether nothing is left: the socket was emptied, and no complete record is in the buffer. */
+    @Override
+    public boolean isDrained() {
+        return clearFrom == clearTo && !hasRecord() && plain.isDrained();
+    }
+
+    private boolean hasRecord() {
+        int there = inTo - inFrom;
+        // A length that is out of range is reported by the next receive.
+        return there >= LENGTH_BYTES && Integer.compareUnsigned(there, recordLength() + OVERHEAD_BYTES) >= 0;
+    }
+
+    private int recordLength() {
+        return bufferInSegment.get(LENGTH, inFrom);
+    }
+
+    @Override
+    public boolean awaitReadable(long timeoutNs) {
+        return clearFrom < clearTo || hasRecord() || plain.awaitReadable(timeoutNs);
+    }
+
+    @Override
+    public boolean awaitWritable(long timeoutNs) {
+        return plain.awaitWritable(timeoutNs);
+    }
+
+    @Override
+    public void endOutput() {
+        plain.endOutput();
+    }
+
+    @Override
+    public boolean awaitPeerEnd(long timeoutNs) {
+        return plain.awaitPeerEnd(timeoutNs);
+    }
+
+    @Override
+    public boolean isReset() {
+        return plain.isReset();
+    }
+
+    @Override
+    public void shutdown() {
+        plain.shutdown();
+    }
+
+    @Override
+    public void abort() {
+        plain.abort();
+    }
+}
