@@ -1,12 +1,11 @@
 package dev.lite.manager.web;
 
+import dev.lite.process.WebLimits;
 import java.util.Objects;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.actuate.autoconfigure.web.server.ConditionalOnManagementPort;
 import org.springframework.boot.actuate.autoconfigure.web.server.ManagementPortType;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
-import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
-import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
@@ -30,10 +29,7 @@ class ManagementPortAccess {
     }
 
     @Bean
-    WebServerFactoryCustomizer<TomcatServletWebServerFactory> managementConnections() {
-        return factory -> {
-            factory.setProtocol(AddressLimitedHttp.class.getName());
-            factory.addEngineValves(new UnreadBodies());
-        };
+    WebLimits managementLimits() {
+        return new WebLimits();
     }
 }

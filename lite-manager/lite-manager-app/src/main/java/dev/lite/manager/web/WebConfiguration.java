@@ -1,6 +1,7 @@
 package dev.lite.manager.web;
 
 import dev.lite.cluster.process.StartException;
+import dev.lite.process.WebLimits;
 import io.swagger.v3.oas.models.OpenAPI;
 import io.swagger.v3.oas.models.info.Info;
 import java.net.InetAddress;
@@ -93,14 +94,15 @@ class WebConfiguration {
                         .description("Shows and controls a LITE cluster. Errors are problem details (RFC 9457)."));
     }
 
-    /** Allows %2F in the name of an LMR, and limits the connections of each address. */
+    @Bean
+    WebLimits webLimits() {
+        return new WebLimits();
+    }
+
+    /** Allows %2F in the name of an LMR. */
     @Bean
     WebServerFactoryCustomizer<TomcatServletWebServerFactory> connector() {
-        return factory -> {
-            factory.setProtocol(AddressLimitedHttp.class.getName());
-            factory.addEngineValves(new UnreadBodies());
-            factory.addConnectorCustomizers(
-                    connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
-        };
+        return factory -> factory.addConnectorCustomizers(
+                connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
     }
 }

@@ -1,4 +1,4 @@
-package dev.lite.manager.web;
+package dev.lite.process;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;

@@ -1,4 +1,4 @@
-package dev.lite.manager.web;
+package dev.lite.process;
 
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;

@@ -1,4 +1,4 @@
-package dev.lite.manager.web;
+package dev.lite.process;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
