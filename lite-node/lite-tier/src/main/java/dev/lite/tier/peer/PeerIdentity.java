@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricIdentity;
 import dev.lite.os.waiting.Deadline;
+import java.time.Duration;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
@@ -55,14 +56,14 @@ public final class PeerIdentity implements FabricIdentity {
     }
 
     @Override
-    public @Nullable String objectionTo(Peer peer, Deadline deadline) {
+    public @Nullable String objectionTo(Peer peer, Duration timeout) {
         Hello hello;
         try {
             hello = Hello.decode(peer.hello());
         } catch (IllegalArgumentException e) {
             return e.getMessage();
         }
-        NodeRecord node = await(hello.nodeId(), hello.instance(), deadline);
+        NodeRecord node = await(hello.nodeId(), hello.instance(), Deadline.in(timeout));
         if (node == null) {
             return "it says that it is node %s (id %d), but that process of it is not registered"
                     .formatted(hello.node(), hello.nodeId());

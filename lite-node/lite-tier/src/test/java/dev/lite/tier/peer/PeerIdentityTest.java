@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricIdentity.Peer;
-import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
@@ -34,7 +33,7 @@ class PeerIdentityTest {
 
     private @Nullable String objection(
             byte[] hello, byte[] key, @Nullable String dialled, @Nullable Set<String> names) {
-        return identity.objectionTo(new Peer("tcp", dialled, hello, key, names), Deadline.in(Duration.ZERO));
+        return identity.objectionTo(new Peer("tcp", dialled, hello, key, names), Duration.ZERO);
     }
 
     private @Nullable String objection(byte[] hello, byte[] key) {
@@ -77,7 +76,7 @@ class PeerIdentityTest {
     void aNodeThatJustRegisteredIsAwaited() {
         Peer peer = new Peer("tcp", null, hello("node-2", 2, PROCESS), theirs.publicKey(), null);
         CompletableFuture<String> answer = CompletableFuture.supplyAsync(
-                () -> String.valueOf(identity.objectionTo(peer, Deadline.in(Waits.seconds(20)))));
+                () -> String.valueOf(identity.objectionTo(peer, Waits.seconds(20))));
 
         identity.setLive(List.of(registered));
 
