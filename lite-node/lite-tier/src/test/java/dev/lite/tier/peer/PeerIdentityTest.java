@@ -75,8 +75,8 @@ class PeerIdentityTest {
     @Test
     void aNodeThatJustRegisteredIsAwaited() {
         Peer peer = new Peer("tcp", null, hello("node-2", 2, PROCESS), theirs.publicKey(), null);
-        CompletableFuture<String> answer = CompletableFuture.supplyAsync(
-                () -> String.valueOf(identity.objectionTo(peer, Waits.seconds(20))));
+        CompletableFuture<String> answer =
+                CompletableFuture.supplyAsync(() -> String.valueOf(identity.objectionTo(peer, Waits.seconds(20))));
 
         identity.setLive(List.of(registered));
 
