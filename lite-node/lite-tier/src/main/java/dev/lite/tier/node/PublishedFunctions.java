@@ -32,7 +32,7 @@ final class PublishedFunctions implements FunctionDirectory, DirectoryListener {
     private static final Logger log = LoggerFactory.getLogger(PublishedFunctions.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
     /** Between two writes; the first change after that is written at once. */
-    private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(50);
+    static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private static final long RETRY_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(2);
