@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricIdentity.Peer;
 import dev.lite.testing.Waits;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -70,6 +71,19 @@ class PeerIdentityTest {
                 .isEqualTo("its certificate is for [node-3], and not for node node-2");
         assertThat(objection(hello, key, ADDRESS, Set.of())).contains("its certificate is for []");
         assertThat(objection(new byte[3], key)).contains("are no hello");
+    }
+
+    @Test
+    void aNodeOfAnotherVersionIsLeftToTheLinksIfItHasTheKeyOfItsNode() {
+        identity.setLive(List.of(registered));
+        byte[] hello = hello("node-2", 2, PROCESS);
+        ByteBuffer.wrap(hello).putInt(Hello.PROTOCOL_VERSION + 2).putInt(Hello.PROTOCOL_VERSION + 1);
+
+        assertThat(objection(hello, theirs.publicKey(), ADDRESS, null)).isNull();
+        assertThat(objection(hello, NodeKey.generate().publicKey())).contains("does not have the key of that node");
+        assertThat(objection(hello, theirs.publicKey(), "10.0.0.9:7000", null)).contains("is not the address");
+        identity.setLive(List.of(record("node-2", 2, PROCESS, "")));
+        assertThat(objection(hello, theirs.publicKey())).contains("upgrade this node");
     }
 
     @Test
