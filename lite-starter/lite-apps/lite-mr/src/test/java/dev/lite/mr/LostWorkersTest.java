@@ -142,7 +142,7 @@ class LostWorkersTest {
             JobResult result = get(running);
             assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
             assertThat(result.counters()).containsEntry("records", 2_000L);
-            assertThat(master.workers()).isEqualTo(2);
+            TestCluster.awaitWorkers(master, 2);
         }
     }
 

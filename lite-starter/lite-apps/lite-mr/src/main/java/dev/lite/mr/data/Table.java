@@ -184,8 +184,7 @@ public final class Table {
             }
             if ((int) (found >>> 32) == hash) {
                 int at = (int) found - 1;
-                if (keyLength(at) == length
-                        && Arrays.equals(data, at + HEAD, at + HEAD + length, key, offset, offset + length)) {
+                if (keyLength(at) == length && Hash.isEqual(data, at + HEAD, key, offset, length)) {
                     return slot;
                 }
             }
