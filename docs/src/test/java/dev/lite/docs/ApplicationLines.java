@@ -140,6 +140,7 @@ record ApplicationLines(int code, int calls) {
                 - LITE-Log: consumers that keep their positions, retention, checksums, batches, errors whose outcome is known, and
                   a Spring bean. [Its figures](log.md).
                 - LITE-MR: the paper's lines are changes of Phoenix, which has 3,000 of its own. Ours is written anew.
+                  [Its figures](mapreduce.md).
                 """);
         return page.toString();
     }

@@ -29,7 +29,8 @@ public final class Site {
                     "docs/log.md",
                     "docs/mapreduce.md",
                     "docs/evaluation/applications.md",
-                    "docs/evaluation/log.md"),
+                    "docs/evaluation/log.md",
+                    "docs/evaluation/mapreduce.md"),
             new Section(
                     "Reference",
                     "docs/reference/api.md",

@@ -22,7 +22,8 @@ public final class ExampleMain implements ClusterProgram {
     /** The names of the examples. */
     static final List<String> NAMES = List.of("log", "mr");
 
-    private static final int NODES = 3;
+    private static final int NODES_LOG = 3;
+    private static final int NODES_MR = 2;
     private static final int RESTARTED = 2;
     private static final Duration DEADLINE = Duration.ofSeconds(30);
     private static final long ARENA_BYTES = 256L << 20;
@@ -30,6 +31,7 @@ public final class ExampleMain implements ClusterProgram {
 
     private final String name;
     private final String file;
+    private final int nodes;
     private final Path managerJar;
     private final Path nodeJar;
     private final PrintStream out;
@@ -40,6 +42,7 @@ public final class ExampleMain implements ClusterProgram {
         if (!NAMES.contains(name)) {
             throw new DemoFailedException("lite.example is \"%s\"; it must be one of %s".formatted(name, NAMES));
         }
+        nodes = name.equals("log") ? NODES_LOG : NODES_MR;
         managerJar = jar(properties, "lite.demo.manager-jar");
         nodeJar = jar(properties, "lite.demo.node-jar");
         this.out = out;
@@ -64,7 +67,7 @@ public final class ExampleMain implements ClusterProgram {
         try (LocalCluster cluster = LocalCluster.builder()
                 .name("example-" + ProcessHandle.current().pid())
                 .jars(managerJar, nodeJar)
-                .nodes(NODES)
+                .nodes(nodes)
                 .arenaBytes(ARENA_BYTES)
                 .retainArenas(true)
                 // All nodes stop together, so there is no node to drain to.
@@ -73,7 +76,7 @@ public final class ExampleMain implements ClusterProgram {
             cluster.up(this::print);
             List<Lite> sessions = new ArrayList<>();
             try {
-                for (int node = 1; node <= NODES; node++) {
+                for (int node = 1; node <= nodes; node++) {
                     sessions.add(Lite.attach(Lite.AttachOptions.to(cluster.socket(node), "example")
                             .withReattach(true)
                             .withDeadline(DEADLINE)));

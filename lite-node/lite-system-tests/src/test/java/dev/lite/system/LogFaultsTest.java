@@ -4,12 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Lite;
 import dev.lite.local.LocalCluster;
-import dev.lite.log.LiteLog;
-import dev.lite.log.LiteLogs;
-import dev.lite.log.LogSpec;
-import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -26,23 +24,11 @@ class LogFaultsTest {
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
     void noAcknowledgedCommitIsLostWhileWritersAndNodesAreKilledAndPaused(String fabric, SharedClusters clusters) {
-        String name = "log-faults-" + fabric;
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
             LocalCluster cluster = borrowed.cluster();
-            CommitChecker checker = new CommitChecker();
-            LogSpec spec = LogSpec.defaults()
-                    .withSegmentBytes(64 << 10)
-                    .withRetentionBytes(0)
-                    .withHoleTimeout(HOLE_TIMEOUT);
             try (Lite lite = Clusters.attach(cluster, 1);
-                    LiteLogs logs = new LiteLogs(lite, Waits.seconds(60));
-                    LogConsumers consumers = new LogConsumers();
-                    LogWriters writers = new LogWriters(name, checker)) {
-                LiteLog log = logs.create(name, spec);
-                consumers.start(log, "one", checker.copy());
-                consumers.start(log, "two", checker.copy());
-                log.startCleaner();
-
+                    TestedLog tested = new TestedLog(lite, "log-faults-" + fabric, HOLE_TIMEOUT)) {
+                LogWriters writers = tested.writers;
                 LogWriters.Writer one = writers.start(cluster.socket(1));
                 LogWriters.Writer two = writers.start(cluster.socket(2));
                 LogWriters.Writer three = writers.start(cluster.socket(3));
@@ -63,21 +49,21 @@ class LogFaultsTest {
                 cluster.startNode(2);
                 two.awaitMore(SOME);
 
-                writers.finish();
-                consumers.finish();
-                checker.check();
-                System.out.printf("%s: %d acknowledged%n", fabric, checker.acknowledgedCount());
-                assertThat(checker.acknowledgedCount()).isGreaterThan(8 * SOME);
-                assertThat(log.firstPosition()).as("the cleaner worked").isPositive();
-                log.close();
-                logs.delete(name);
+                int acknowledged = tested.finish();
+                System.out.printf("%s: %d acknowledged%n", fabric, acknowledged);
+                assertThat(acknowledged).isGreaterThan(8 * SOME);
+                assertThat(tested.log.firstPosition()).as("the cleaner worked").isPositive();
+                tested.delete();
             }
         }
     }
 
     private static void killWriters(LocalCluster cluster, LogWriters writers) {
-        for (int count = 0; count < 4; count++) {
-            LogWriters.Writer victim = writers.start(cluster.socket(1 + count % 3));
+        List<LogWriters.Writer> victims = new ArrayList<>();
+        for (int node = 1; node <= SharedClusters.NODES; node++) {
+            victims.add(writers.start(cluster.socket(node)));
+        }
+        for (LogWriters.Writer victim : victims) {
             victim.awaitMore(SOME);
             writers.kill(victim);
         }

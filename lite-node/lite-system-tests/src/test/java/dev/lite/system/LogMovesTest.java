@@ -10,12 +10,8 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.Permission;
 import dev.lite.local.LocalCluster;
 import dev.lite.log.LiteLog;
-import dev.lite.log.LiteLogs;
 import dev.lite.log.LogPosition;
-import dev.lite.log.LogSpec;
-import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
-import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,22 +29,12 @@ class LogMovesTest {
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
     void aLogOutlivesMovesAndItsWritersAndARollingRestart(String fabric, SharedClusters clusters) {
-        String name = "log-moves-" + fabric;
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
             LocalCluster cluster = borrowed.cluster();
-            CommitChecker checker = new CommitChecker();
-            LogSpec spec = LogSpec.defaults()
-                    .withSegmentBytes(64 << 10)
-                    .withRetentionBytes(0)
-                    .withHoleTimeout(NEVER);
             try (Lite lite = attach(cluster);
-                    LiteLogs logs = new LiteLogs(lite, Waits.seconds(60));
-                    LogConsumers consumers = new LogConsumers();
-                    LogWriters writers = new LogWriters(name, checker)) {
-                LiteLog log = logs.create(name, spec);
-                consumers.start(log, "one", checker.copy());
-                consumers.start(log, "two", checker.copy());
-                log.startCleaner();
+                    TestedLog tested = new TestedLog(lite, "log-moves-" + fabric, NEVER)) {
+                LiteLog log = tested.log;
+                LogWriters writers = tested.writers;
                 LogWriters.Writer one = writers.start(cluster.socket(1));
                 LogWriters.Writer two = writers.start(cluster.socket(2));
                 one.awaitMore(SOME);
@@ -56,9 +42,11 @@ class LogMovesTest {
 
                 for (int node = 1; node <= SharedClusters.NODES; node++) {
                     moveTo(lite, log, LocalCluster.nodeName(node));
+                    LogWriters.Writer victim = writers.start(cluster.socket(node));
                     one.awaitMore(SOME);
                     two.awaitMore(SOME);
-                    kill(writers, cluster.socket(node));
+                    victim.awaitMore(SOME);
+                    kill(writers, victim);
                 }
                 int restarts = fabric.equals("tcp") ? SharedClusters.NODES : 1; // each takes seconds
                 for (int node = 1; node <= restarts; node++) {
@@ -67,14 +55,10 @@ class LogMovesTest {
                     one.awaitMore(SOME);
                     two.awaitMore(SOME);
                 }
-                kill(writers, cluster.socket(1));
+                kill(writers, one);
 
-                writers.finish();
-                consumers.finish();
-                checker.check();
-                assertThat(checker.acknowledgedCount()).isGreaterThan(10 * SOME);
-                log.close();
-                logs.delete(name);
+                assertThat(tested.finish()).isGreaterThan(10 * SOME);
+                tested.delete();
             }
         }
     }
@@ -86,9 +70,7 @@ class LogMovesTest {
     }
 
     /** Pauses it first: in the middle of an append, as a rule. */
-    private static void kill(LogWriters writers, Path socket) {
-        LogWriters.Writer victim = writers.start(socket);
-        victim.awaitMore(SOME);
+    private static void kill(LogWriters writers, LogWriters.Writer victim) {
         Signals.send(victim.process.pid(), "STOP");
         writers.kill(victim);
     }

@@ -107,6 +107,7 @@ final class LogWriters implements AutoCloseable {
     void kill(Writer writer) {
         writer.process.destroyForcibly();
         Waits.join(writer.reading);
+        Waits.until(writer + " has ended", () -> !writer.process.isAlive());
     }
 
     /** Ends those that still run, and waits for all that they printed. */

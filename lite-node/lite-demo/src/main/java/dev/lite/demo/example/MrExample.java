@@ -21,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -33,7 +34,7 @@ public final class MrExample {
     private static final int SHOWN = 5;
     private static final int MAPS_BEFORE_KILL = 8;
     private static final long SPLIT_BYTES = 128 << 10;
-    private static final long POLL_MS = 10;
+    private static final long POLL_NS = 10_000_000;
     private static final Duration SOON = Duration.ofSeconds(60);
 
     private final Lite lite;
@@ -155,12 +156,11 @@ public final class MrExample {
 
     private static void await(String what, BooleanSupplier condition) {
         long endNs = System.nanoTime() + SOON.toNanos();
-        CompletableFuture<Void> never = new CompletableFuture<>();
         while (!condition.getAsBoolean()) {
-            if (System.nanoTime() > endNs) {
+            if (System.nanoTime() - endNs > 0) {
                 throw new IllegalStateException("no %s within %s".formatted(what, SOON));
             }
-            never.copy().completeOnTimeout(null, POLL_MS, TimeUnit.MILLISECONDS).join();
+            LockSupport.parkNanos(POLL_NS);
         }
     }
 }

@@ -91,11 +91,19 @@ public final class LiteLogs implements AutoCloseable {
     public LiteLog createOrOpen(String name, LogSpec spec) {
         Metadata.checkName(name);
         Objects.requireNonNull(spec, "spec");
-        LmrHandle handle;
+        LogStateException state = null;
         try {
             return open(name);
-        } catch (LmrNotFoundException | LogStateException e) {
+        } catch (LmrNotFoundException e) {
+            // It is created below.
+        } catch (LogStateException e) {
+            state = e;
+        }
+        LmrHandle handle;
+        try {
             handle = lite.memory().createOrMap(metadata(name, spec, placement(spec)), WRITER);
+        } catch (LmrExistsException e) {
+            throw state == null ? e : state;
         }
         return initialize(name, spec, handle);
     }
@@ -164,7 +172,7 @@ public final class LiteLogs implements AutoCloseable {
         Metadata metadata = new Metadata(name, handle);
         boolean done = false;
         try {
-            requireSize(metadata);
+            metadata.requireLayout();
             if (metadata.state() == Metadata.STATE_NEW) {
                 // Waits for a creator that is at work.
                 lite.sync()
@@ -195,13 +203,6 @@ public final class LiteLogs implements AutoCloseable {
         }
     }
 
-    private static void requireSize(Metadata metadata) {
-        if (metadata.handle.size() != Metadata.BYTES) {
-            throw new LogStateException("the LMR \"%s\" has %d bytes, not %d; it is not the metadata of a log"
-                    .formatted(Metadata.name(metadata.log), metadata.handle.size(), Metadata.BYTES));
-        }
-    }
-
     private LiteLog remember(LiteLog log) {
         open.removeIf(LiteLog::isClosed);
         open.add(log);
@@ -219,7 +220,7 @@ public final class LiteLogs implements AutoCloseable {
         Set<Permission> permissions = EnumSet.allOf(Permission.class);
         try (LmrHandle handle = lite.memory().map(Metadata.name(name), permissions)) {
             Metadata metadata = new Metadata(name, handle);
-            requireSize(metadata);
+            metadata.requireLayout();
             metadata.markDeleted();
             long last = metadata.last() + 1; // one is made in advance
             for (long number = metadata.first(); number <= last; number++) {

@@ -62,6 +62,24 @@ final class Metadata {
         }
     }
 
+    /**
+     * Checks that this is memory of a log, and of this layout. Its creator may not have stored anything yet.
+     *
+     * @throws LogStateException if it is not
+     */
+    void requireLayout() {
+        long magic = handle.size() < Long.BYTES ? 0 : handle.getLong(MAGIC_AT);
+        if (magic != MAGIC && (magic ^ MAGIC) >>> Byte.SIZE == 0) {
+            throw new LogStateException(
+                    "the log \"%s\" has layout %d, and this version of LITE-Log uses layout %d: use the version that created it"
+                            .formatted(log, magic & 0xff, MAGIC & 0xff));
+        }
+        if (handle.size() != BYTES) {
+            throw new LogStateException("the LMR \"%s\" has %d bytes, not %d; it is not the metadata of a log"
+                    .formatted(name(log), handle.size(), BYTES));
+        }
+    }
+
     long state() {
         return handle.getLong(STATE_AT);
     }

@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -248,6 +249,20 @@ class AppendTest {
         assertThatThrownBy(() -> new LiteLogs(lite).open("other"))
                 .isInstanceOf(LogStateException.class)
                 .hasMessageContaining("0x4d");
+    }
+
+    @Test
+    void aLogOfAnotherLayoutIsRefusedWithBothNumbers() {
+        Lite lite = fixture.session(0);
+        LmrHandle former = lite.memory().malloc(LmrSpec.of(8192).withName("former.log"));
+        former.putLong(0, 0x4C49_5445_4C4F_4701L);
+        LiteLogs logs = new LiteLogs(lite);
+        for (ThrowingCallable use : List.<ThrowingCallable>of(
+                () -> logs.open("former"), () -> logs.createOrOpen("former", small()), () -> logs.delete("former"))) {
+            assertThatThrownBy(use)
+                    .isInstanceOf(LogStateException.class)
+                    .hasMessageContaining("has layout 1, and this version of LITE-Log uses layout 2");
+        }
     }
 
     @Test

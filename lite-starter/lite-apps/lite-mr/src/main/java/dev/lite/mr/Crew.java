@@ -108,7 +108,7 @@ final class Crew implements RpcHandler, AutoCloseable {
         lock.lock();
         try {
             if (current != null) {
-                current.plan.giveBack(worker(id).slots.get(thread));
+                current.plan.giveBack(worker(id).slots.get(thread), System.nanoTime());
             }
             while (true) {
                 Plan.Slot slot = worker(id).slots.get(thread);
@@ -195,7 +195,8 @@ final class Crew implements RpcHandler, AutoCloseable {
     private byte[] released(Wire.In in) {
         lock.lock();
         try {
-            worker(in.number()).slots.get(in.integer()).released = true;
+            RemoteWorker worker = worker(in.number());
+            worker.released(in.integer(), current != null && !current.ending);
             changed.signalAll();
             return new Wire.Out().toBytes("an answer");
         } finally {
@@ -291,10 +292,14 @@ final class Crew implements RpcHandler, AutoCloseable {
                 return null;
             }
             try {
-                if (plan.shouldFinish(slot)) {
+                if (plan.shouldFinish(slot, nowNs)) {
                     return Crew.this.order(Wire.Order.FINISH, slot).toBytes("an order");
                 }
                 Plan.Task task = plan.next(slot, nowNs);
+                if (task == null && plan.abandonStuck(slot, nowNs)) {
+                    task = plan.next(slot, nowNs);
+                    changed.signalAll();
+                }
                 unmarkPending();
                 return task == null ? null : order(task, slot);
             } catch (MrException e) {
@@ -408,9 +413,6 @@ final class Crew implements RpcHandler, AutoCloseable {
             } else if (nowNs - workerSeenNs > spec.workerWait().toNanos()) {
                 throw new MrException("the job %s has no worker: none registered within %s"
                         .formatted(spec.job().getName(), spec.workerWait()));
-            }
-            if (plan.abandonStuck(nowNs)) {
-                changed.signalAll();
             }
         }
 

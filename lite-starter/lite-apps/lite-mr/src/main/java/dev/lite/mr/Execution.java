@@ -136,7 +136,7 @@ final class Execution {
             job.map(record, pairs);
         } catch (LiteException | CancelledException e) {
             throw e;
-        } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
+        } catch (Throwable e) { // also an Error: without this thread the task would never end
             throw new MrException(
                     "map failed in %s, at the record at byte %d (\"%s\"): %s"
                             .formatted(input, record.position(), shown(record), e),
@@ -251,7 +251,7 @@ final class Execution {
             job.reduce(merge.groupKey(), merge, result);
         } catch (LiteException | CancelledException e) {
             throw e;
-        } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
+        } catch (Throwable e) { // also an Error: without this thread the task would never end
             throw new MrException("reduce failed at the key \"%s\": %s".formatted(shown(merge.groupKey()), e), e);
         }
     }

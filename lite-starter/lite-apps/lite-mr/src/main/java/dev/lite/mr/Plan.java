@@ -19,6 +19,8 @@ final class Plan {
     private static final int LOST_INPUTS_MAX = 50;
     private static final int NO_MEMORY_MAX = 3;
     private static final int NO_MEMORY_BUT_SOON_MAX = 50;
+    /** How long a thread may combine, sort and write accepted results without a word; the first time. */
+    private static final long SILENCE_NS_FIRST = 30_000_000_000L;
 
     enum Kind {
         MAP,
@@ -48,6 +50,8 @@ final class Plan {
         boolean abandoned;
 
         boolean released;
+        /** When it asked for a task, reported one, or got an order, the last time. */
+        private long heardNs;
         /** By partition, of all tasks that it was accepted for. */
         final List<PartitionRun> runs = new ArrayList<>();
         /** The tasks whose results it has to free. */
@@ -113,6 +117,7 @@ final class Plan {
     private final Task root;
     private final Map<Kind, List<Long>> durations = new HashMap<>();
     private final List<Slot> slots = new ArrayList<>();
+    private long silenceNs = SILENCE_NS_FIRST;
 
     Plan(List<Split> splits, int partitions) {
         for (Split split : splits) {
@@ -176,7 +181,8 @@ final class Plan {
     }
 
     /** A thread asks for its next task: those that it was given, and did not report, are nobody's now. */
-    void giveBack(Slot slot) {
+    void giveBack(Slot slot, long nowNs) {
+        slot.heardNs = nowNs;
         for (Task task : tasks) {
             if (task.attempts.removeIf(attempt -> attempt.slot == slot)
                     && task.attempts.isEmpty()
@@ -187,8 +193,12 @@ final class Plan {
     }
 
     /** Whether the thread has to write its map results now: no map task is left to start. */
-    boolean shouldFinish(Slot slot) {
-        return slot.dirty && maps.stream().allMatch(Task::isDone);
+    boolean shouldFinish(Slot slot, long nowNs) {
+        boolean finish = slot.dirty && maps.stream().allMatch(Task::isDone);
+        if (finish) {
+            slot.heardNs = nowNs;
+        }
+        return finish;
     }
 
     /** Starts the next task of a thread; null if there is none now. */
@@ -288,6 +298,7 @@ final class Plan {
             }
         }
         task.attempts.removeIf(attempt -> attempt.slot == slot);
+        slot.heardNs = nowNs;
         task.state = State.DONE;
         task.wasDone = true;
         task.owner = slot;
@@ -371,29 +382,40 @@ final class Plan {
     }
 
     /**
-     * Does without threads that hold accepted results, but do not come back from a map task that is done elsewhere.
+     * Does without threads that hold accepted results, but do not come back: neither from a map task that is done elsewhere, nor from adding
+     * and writing these results. Only a thread that has nothing to do asks for this, so there is one that can repeat their tasks.
      *
      * @return whether there was one
      */
-    boolean abandonStuck(long nowNs) {
+    boolean abandonStuck(Slot asking, long nowNs) {
         if (!maps.stream().allMatch(Task::isDone)) {
             return false;
         }
         boolean any = false;
         for (Slot slot : List.copyOf(slots)) {
-            boolean stuck = slot.dirty
-                    && maps.stream()
-                            .flatMap(task -> task.attempts.stream())
-                            .anyMatch(attempt ->
-                                    attempt.slot == slot && nowNs - attempt.startNs > 2 * timeoutNs(Kind.MAP));
-            if (stuck) {
-                slot.abandoned = true;
-                lose(slot, "a thread of %s does not return from a task".formatted(slot.worker));
-                slot.joined = true;
+            if (slot == asking || !slot.dirty) {
+                continue;
+            }
+            List<Attempt> attempts = maps.stream()
+                    .flatMap(task -> task.attempts.stream())
+                    .filter(attempt -> attempt.slot == slot)
+                    .toList();
+            if (attempts.stream().anyMatch(attempt -> nowNs - attempt.startNs > 2 * timeoutNs(Kind.MAP))) {
+                abandon(slot, "a thread of %s does not return from a task");
+                any = true;
+            } else if (attempts.isEmpty() && nowNs - slot.heardNs > silenceNs) {
+                silenceNs *= 2; // It may only be slow: the thread that repeats its tasks has as much to write.
+                abandon(slot, "a thread of %s does not write its results");
                 any = true;
             }
         }
         return any;
+    }
+
+    private void abandon(Slot slot, String reason) {
+        slot.abandoned = true;
+        lose(slot, reason.formatted(slot.worker));
+        slot.joined = true;
     }
 
     @Override

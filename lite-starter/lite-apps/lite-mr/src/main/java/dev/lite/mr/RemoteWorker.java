@@ -40,6 +40,14 @@ final class RemoteWorker {
         }
     }
 
+    /** A thread has freed everything of the job; it may begin anew if the job did without it, and continues. */
+    void released(int thread, boolean mayBeginAnew) {
+        slots.get(thread).released = true;
+        if (mayBeginAnew) {
+            slots.set(thread, new Plan.Slot(name));
+        }
+    }
+
     /** Takes the reason for which the worker is lost. */
     interface Lost {
         void lost(RemoteWorker worker, String reason);

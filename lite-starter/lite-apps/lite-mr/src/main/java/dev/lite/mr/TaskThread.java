@@ -123,7 +123,7 @@ final class TaskThread implements Runnable {
             message = "%s: %s".formatted(worker.name(), e.getMessage());
         } catch (MrException e) {
             message = "%s: %s".formatted(worker.name(), e.getMessage());
-        } catch (RuntimeException | LinkageError | StackOverflowError | OutOfMemoryError e) {
+        } catch (Throwable e) { // also an Error: without this thread the task would never end
             message = "%s: %s failed: %s".formatted(worker.name(), kind.name().toLowerCase(Locale.ROOT), e);
         } finally {
             watched = null;

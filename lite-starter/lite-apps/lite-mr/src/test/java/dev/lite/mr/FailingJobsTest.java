@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.mr.job.Emitter;
 import dev.lite.mr.jobs.WordCount;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -45,7 +48,9 @@ class FailingJobsTest {
     }
 
     private void fails(JobSpec spec, String... parts) {
-        assertThatThrownBy(() -> master.run(spec))
+        CompletableFuture<JobResult> running = CompletableFuture.supplyAsync(() -> master.run(spec));
+        assertThatThrownBy(() -> running.get(Waits.seconds(60).toNanos(), TimeUnit.NANOSECONDS))
+                .cause()
                 .isInstanceOf(MrException.class)
                 .hasMessageContainingAll(parts);
     }
@@ -58,6 +63,16 @@ class FailingJobsTest {
                 "map failed in file " + file,
                 "at the record at byte 10 (\"poison\")",
                 "IllegalStateException: cannot digest it");
+    }
+
+    @Test
+    void aMapperThatFailsWithAnError() throws IOException {
+        Path file = write("line\n");
+        fails(
+                JobSpec.of(SlowJobs.Asserting.class, Input.file(file)),
+                "map failed in file " + file,
+                "at the record at byte 0 (\"line\")",
+                "AssertionError: cannot digest it");
     }
 
     @Test

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.mr.job.Job;
 import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -112,20 +114,66 @@ class LostWorkersTest {
     }
 
     @Test
-    void aHangingThreadIsDoneWithout() {
+    void aStoppedWorkerGetsASecondCopyAndItsLateResultIsNotCounted() throws IOException {
+        try (TestCluster cluster = TestCluster.start(2, 64 << 20)) {
+            // Long enough that the worker is slow, but not lost.
+            MapReduce master = cluster.keep(MapReduce.open(cluster.embedded(0), TestCluster.GROUP, Waits.seconds(120)));
+            cluster.workerProcess(0, 1);
+            cluster.workerProcess(1, 1);
+            TestCluster.awaitWorkers(master, 2);
+            CompletableFuture<JobResult> running =
+                    CompletableFuture.supplyAsync(() -> master.run(spec(SlowJobs.SlowMap.class)));
+            long stopped = gate.awaitStopped();
+            // The process stops a moment after the signal. So the gate stays closed: its task must not end in between.
+            signal("STOP", stopped);
+            try {
+                Waits.until(
+                        "a second copy starts",
+                        Waits.seconds(60),
+                        () -> master.status().again().stream().anyMatch(again -> again.contains("a second time")));
+                Waits.until(
+                        "the task is done elsewhere",
+                        Waits.seconds(60),
+                        () -> master.status().mapDone() == master.status().mapTotal());
+            } finally {
+                gate.open();
+                signal("CONT", stopped);
+            }
+            JobResult result = get(running);
+            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+            assertThat(result.counters()).containsEntry("records", 2_000L);
+            TestCluster.awaitWorkers(master, 2);
+        }
+    }
+
+    private static void signal(String name, long process) throws IOException {
+        Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process))
+                .inheritIO()
+                .start();
+        Waits.until("kill has ended", Waits.seconds(20), () -> !kill.isAlive());
+        assertThat(kill.exitValue()).isZero();
+    }
+
+    @Test
+    void aHangingThreadIsDoneWithoutAndHelpsAgainWhenItReturns() throws IOException {
+        SlowJobs.Gate second = new SlowJobs.Gate(Files.createDirectory(directory.resolve("second")));
         try (TestCluster cluster = TestCluster.start(1, 64 << 20)) {
             MapReduce master = cluster.master(cluster.embedded(0));
             cluster.worker(0, 1);
             cluster.worker(0, 1);
             TestCluster.awaitWorkers(master, 2);
-            CompletableFuture<JobResult> running =
-                    CompletableFuture.supplyAsync(() -> master.run(spec(SlowJobs.SlowMap.class)));
+            JobSpec spec = spec(SlowJobs.SlowMapAndReduce.class)
+                    .withParameter("second", second.directory().toString());
+            CompletableFuture<JobResult> running = CompletableFuture.supplyAsync(() -> master.run(spec));
             gate.awaitStopped();
-            Waits.until(
-                    "the job does without the thread",
-                    Waits.seconds(30),
-                    () -> master.status().phase().equals("output"));
+            second.awaitStopped(); // The other thread alone has done the map tasks, and hangs in a reduce task now.
+            assertThat(master.status().again()).anyMatch(again -> again.contains("does not return from a task"));
             gate.open();
+            Waits.until(
+                    "the other reduce tasks are done",
+                    Waits.seconds(30),
+                    () -> master.status().reduceDone() == master.status().reduceTotal() - 1);
+            second.open();
             assertThat(TestTexts.counts(get(running))).isEqualTo(TestTexts.countWords(file));
         }
     }

@@ -5,9 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrSpec;
-import java.io.BufferedWriter;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
@@ -26,18 +24,12 @@ class MemoryBoundTest {
     Path directory;
 
     private Path text() throws IOException {
-        Path file = directory.resolve("text");
+        byte[] text = new byte[LINES * (LINE_BYTES + 1)];
         Random random = new Random(31);
-        try (BufferedWriter writer = Files.newBufferedWriter(file, StandardCharsets.US_ASCII)) {
-            for (int line = 0; line < LINES; line++) {
-                StringBuilder text = new StringBuilder();
-                while (text.length() < LINE_BYTES) {
-                    text.append((char) ('a' + random.nextInt(26)));
-                }
-                writer.append(text.append('\n'));
-            }
+        for (int at = 0; at < text.length; at++) {
+            text[at] = (byte) (at % (LINE_BYTES + 1) == LINE_BYTES ? '\n' : 'a' + random.nextInt(26));
         }
-        return file;
+        return Files.write(directory.resolve("text"), text);
     }
 
     /** Runs the job on one node with so much free memory, in tenths of the intermediate data; returns the number of pairs. */

@@ -50,6 +50,47 @@ class PlanTest {
         assertThat(slow.dirty).isFalse();
     }
 
+    /** Both threads have done a map task; the fast one has written its results, and has nothing to do. */
+    private void awaitResultsOfSlow() {
+        Plan.Task first = next(slow, 0);
+        Plan.Task second = next(fast, 0);
+        assertThat(plan.accept(first, slow, NOTHING, Map.of(), SECOND)).isTrue();
+        assertThat(plan.accept(second, fast, NOTHING, Map.of(), SECOND)).isTrue();
+        assertThat(plan.shouldFinish(fast, SECOND)).isTrue();
+        plan.finished(fast, List.of());
+        assertThat(plan.next(fast, 2 * SECOND)).isNull();
+    }
+
+    @Test
+    void aThreadThatStopsBetweenTasksIsDoneWithout() {
+        awaitResultsOfSlow();
+        assertThat(plan.abandonStuck(fast, 30 * SECOND)).isFalse();
+        assertThat(plan.abandonStuck(fast, 32 * SECOND)).isTrue();
+        assertThat(next(fast, 32 * SECOND).kind).isEqualTo(Plan.Kind.MAP);
+        assertThat(plan.again).containsExactly("map task 0 again on fast: a thread of slow does not write its results");
+        assertThat(slow.abandoned).isTrue();
+    }
+
+    @Test
+    void aThreadThatWritesForLongGetsTwiceAsLongTheNextTime() {
+        awaitResultsOfSlow();
+        assertThat(plan.abandonStuck(fast, 32 * SECOND)).isTrue();
+        Plan.Task repeated = next(fast, 32 * SECOND);
+        assertThat(plan.accept(repeated, fast, NOTHING, Map.of(), 33 * SECOND)).isTrue();
+        Plan.Slot third = slot("third");
+        assertThat(plan.shouldFinish(fast, 34 * SECOND)).isTrue();
+        assertThat(plan.abandonStuck(third, 94 * SECOND)).isFalse();
+        assertThat(plan.abandonStuck(third, 95 * SECOND)).isTrue();
+    }
+
+    @Test
+    void aThreadThatAsksIsNotDoneWithout() {
+        awaitResultsOfSlow();
+        assertThat(plan.abandonStuck(slow, 99 * SECOND)).isFalse();
+        plan.giveBack(slow, 99 * SECOND);
+        assertThat(plan.abandonStuck(fast, 100 * SECOND)).isFalse();
+    }
+
     @Test
     void aTaskHasAtMostTwoCopies() {
         copied();
@@ -71,7 +112,7 @@ class PlanTest {
         for (int i = 1; i <= 3; i++) {
             assertThat(plan.outOfMemory(task, fast, "full", i * SECOND)).isNull();
             assertThat(next(slow, i * SECOND)).as("the other task").isNotSameAs(task);
-            plan.giveBack(slow);
+            plan.giveBack(slow, i * SECOND);
             assertThat(next(fast, (i + 1) * SECOND)).isSameAs(task);
         }
         assertThat(plan.again).hasSize(3).contains("map task 0 again on fast: full");

@@ -130,6 +130,36 @@ public final class SlowJobs {
         }
     }
 
+    /** Word count whose first late map task and whose first reduce task stop, the latter at a gate in the directory {@code second}. */
+    public static final class SlowMapAndReduce extends Job {
+        private final SlowMap map = new SlowMap();
+        private final SlowReduce reduce = new SlowReduce();
+
+        /** For LITE-MR. */
+        public SlowMapAndReduce() {}
+
+        @Override
+        public void setup(Map<String, String> parameters) {
+            map.setup(parameters);
+            reduce.setup(Map.of("gate", parameters.get("second")));
+        }
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            map.map(record, out);
+        }
+
+        @Override
+        public Combiner combiner() {
+            return Combiner.SUM;
+        }
+
+        @Override
+        public void reduce(Slice key, Values values, Reduced out) {
+            reduce.reduce(key, values, out);
+        }
+    }
+
     /** Word count whose first merge task stops: the only task that compares keys outside of map and reduce. */
     public static final class SlowMerge extends Job {
         private final WordCount words = new WordCount();
@@ -178,6 +208,17 @@ public final class SlowJobs {
                 throw new IllegalStateException("cannot digest it");
             }
             out.emit(record, 1);
+        }
+    }
+
+    /** Fails with an error, as an assertion does. */
+    public static final class Asserting extends Job {
+        /** For LITE-MR. */
+        public Asserting() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            throw new AssertionError("cannot digest it");
         }
     }
 

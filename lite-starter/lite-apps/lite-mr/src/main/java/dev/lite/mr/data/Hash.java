@@ -31,6 +31,17 @@ final class Hash {
         return (int) (hash >>> 32);
     }
 
+    /** Whether two ranges have the same bytes; faster than {@code Arrays.equals} for the length of a word. */
+    static boolean isEqual(byte[] one, int oneOffset, byte[] other, int otherOffset, int length) {
+        int at = 0;
+        for (; length - at >= Long.BYTES; at += Long.BYTES) {
+            if ((long) LONG.get(one, oneOffset + at) != (long) LONG.get(other, otherOffset + at)) {
+                return false;
+            }
+        }
+        return at == length || tail(one, oneOffset + at, length - at) == tail(other, otherOffset + at, length - at);
+    }
+
     /** The last 1 to 7 bytes; in one read where the array goes on behind them. */
     private static long tail(byte[] array, int at, int left) {
         if (at <= array.length - Long.BYTES) {
