@@ -287,9 +287,11 @@ final class NodeSession implements Runnable {
 
     private String serve() throws ProtocolException {
         ControlRequestHandler handler = requests;
+        RequestPace pace = new RequestPace();
         SessionMessage message;
         while (handler != null && endReason.get() == null && (message = channel.receive()) != null) {
             if (message instanceof Request request) {
+                boolean unused = pace.step();
                 handler.handle(request);
             } else if (message instanceof Goodbye) {
                 // The log does not show its text. Nothing is shut down here: the application waits for the end of the

@@ -10,6 +10,7 @@ import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.tier.FairShares;
 import java.nio.file.Path;
@@ -228,6 +229,7 @@ public final class SessionServer implements AutoCloseable {
         if (waitNs == 0) {
             thread.start();
         } else {
+            StagedWait.letOthersRun();
             log(
                     uid,
                     "slowing attaches",
