@@ -121,8 +121,10 @@ final class Container implements AutoCloseable {
         }
     }
 
+    /** Ends the command itself, not only its parent: the kernel forgets {@code --kill-child} when the user changes. */
     @Override
     public void close() {
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
         int unused = awaitEnd();
     }

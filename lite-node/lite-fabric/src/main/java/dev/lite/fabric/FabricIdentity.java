@@ -1,6 +1,6 @@
 package dev.lite.fabric;
 
-import dev.lite.os.waiting.Deadline;
+import java.time.Duration;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -25,11 +25,11 @@ public interface FabricIdentity {
      * Why a peer is not who it says. The driver has checked that the peer has the private key.
      *
      * @param peer what the peer says and proved
-     * @param deadline the method may block until then, because a node that just registered may not be known yet
+     * @param timeout the method may block so long, because a node that just registered may not be known yet
      * @return a sentence without the subject; null if there is no objection
      */
     @Nullable
-    String objectionTo(Peer peer, Deadline deadline);
+    String objectionTo(Peer peer, Duration timeout);
 
     /**
      * A peer in a handshake.

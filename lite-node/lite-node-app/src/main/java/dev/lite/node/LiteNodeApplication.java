@@ -1,6 +1,7 @@
 package dev.lite.node;
 
 import dev.lite.process.NameCheck;
+import dev.lite.process.WebLimits;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
@@ -15,6 +16,7 @@ import org.springframework.context.annotation.Import;
 @EnableConfigurationProperties({ClusterProperties.class, NodeProperties.class, ProcessProperties.class})
 @Import({
     NameCheck.class,
+    WebLimits.class,
     NodeConfiguration.class,
     ManagementAccess.class,
     Departure.class,

@@ -16,6 +16,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -149,11 +152,16 @@ class LiteNodeProcessTest {
 
     @Test
     void theEndpointsTellWhatTheNodeDid() throws IOException, InterruptedException {
-        String[] options = {"--lite.node.fabrics=tcp", "--lite.node.tcp.secret=0123456789abcdef0123456789abcdef"};
+        String[] options = {
+            "--lite.node.fabrics=tcp",
+            "--lite.node.tcp.secret=0123456789abcdef0123456789abcdef",
+            "--server.tomcat.connection-timeout=500ms"
+        };
         try (NodeProcess a = node("a", options);
                 NodeProcess b = node("b", options)) {
             String health = a.ready().getProperty("health");
             b.ready();
+            assertEndsTrickledHeaders(URI.create(health));
             NodeProcess.awaitHealth(health, "\"b\":\"tcp\"");
             String actuator = health.substring(0, health.lastIndexOf('/'));
             try (Lite lite = attach(a)) {
@@ -302,10 +310,31 @@ class LiteNodeProcessTest {
         }
     }
 
+    private static void assertEndsTrickledHeaders(URI server) throws IOException {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.getPort())) {
+            socket.setSoTimeout(1);
+            socket.getOutputStream()
+                    .write("GET /actuator/health HTTP/1.1\r\nHost: localhost\r\nX: "
+                            .getBytes(StandardCharsets.US_ASCII));
+            Waits.until("the node closes the connection", () -> {
+                try {
+                    socket.getOutputStream().write('x'); // never longer apart than the time-out
+                    return socket.getInputStream().read() < 0;
+                } catch (SocketTimeoutException stillOpen) {
+                    return false;
+                } catch (IOException reset) {
+                    return true;
+                }
+            });
+        }
+    }
+
     @Test
-    void theActuatorMayHaveAPortOfItsOwnAndExposeMore() throws IOException, InterruptedException {
+    void theActuatorMayHaveAPortOfItsOwnThatExposesMoreAndEndsTrickledHeaders()
+            throws IOException, InterruptedException {
         try (NodeProcess node = node(
                 "a",
+                "--server.tomcat.connection-timeout=500ms",
                 "--management.server.port=0",
                 "--management.endpoints.web.base-path=/manage",
                 "--management.endpoints.web.exposure.include=*",
@@ -323,6 +352,7 @@ class LiteNodeProcessTest {
                         .as(endpoint)
                         .isEqualTo(200);
             }
+            assertEndsTrickledHeaders(URI.create(health));
         }
     }
 

@@ -131,7 +131,7 @@ class BadStartTest {
         List.of(
                         "--lite.cluster.name=" + cluster.name(),
                         "--lite.cluster.zookeeper=" + cluster.zookeeper(),
-                        "--lite.cluster.secret-file=" + cluster.secretFile(),
+                        "--lite.cluster.secret=" + SharedClusters.SECRET,
                         "--lite.node.arena.size=16MB",
                         "--lite.node.arena.directory="
                                 + cluster.arenaDirectory().getParent(),

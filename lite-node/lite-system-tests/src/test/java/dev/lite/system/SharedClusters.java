@@ -21,7 +21,7 @@ final class SharedClusters implements AutoCloseable {
     static final int NODES = 3;
 
     /** The cluster secret; every process that joins the cluster must know it. */
-    private static final String SECRET = "the secret of the shared cluster";
+    static final String SECRET = "the secret of the shared cluster";
 
     private final Map<String, Shared> clusters = new ConcurrentHashMap<>();
 

@@ -34,6 +34,7 @@ class UpgradeTest {
                 .nodeProperty("lite.node.tcp.secret", "the secret of the upgrade")
                 .nodeProperty("lite.node.drain-timeout", "60s")
                 .property("lite.cluster.auth.password", "of the upgrade")
+                .property("lite.cluster.secret", "the secret of the upgrade")
                 .stopDeadline(Waits.seconds(90));
     }
 

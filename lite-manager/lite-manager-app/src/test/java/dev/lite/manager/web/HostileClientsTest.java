@@ -4,18 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.manager.RunningManager;
+import dev.lite.testing.Certificates;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.net.URI;
+import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -25,6 +29,8 @@ import org.springframework.web.ErrorResponseException;
 @Isolated("it starts managers in its process")
 class HostileClientsTest {
     private static final String TOKEN = "0123456789abcdef";
+    /** The type of a TLS record, its version, its length and its first byte. */
+    private static final byte[] HANDSHAKE = {22, 3, 1, 1, 0, 1};
 
     @TempDir
     Path work;
@@ -48,6 +54,42 @@ class HostileClientsTest {
                 for (int i = 0; i < 20; i++) {
                     assertThat(manager.get("/api/nodes").statusCode()).isEqualTo(200);
                     assertThat(manager.get("/actuator/health/liveness").statusCode())
+                            .isEqualTo(200);
+                }
+            } finally {
+                for (Socket socket : half) {
+                    socket.close();
+                }
+            }
+        }
+    }
+
+    @Test
+    void halfTlsHandshakesDoNotStopOthers() throws IOException, InterruptedException {
+        Certificates.Authority authority = Certificates.authority(work);
+        SSLContext client = authority.issue("client", "client", 0, 2);
+        Object unusedServer = authority.issue("manager", "localhost", 0, 2);
+        String bundle = "--spring.ssl.bundle.jks.web.keystore.";
+        try (RunningManager manager = new RunningManager(
+                        work,
+                        "--server.ssl.bundle=web",
+                        bundle + "location=file:" + authority.store("manager"),
+                        bundle + "password=" + Certificates.PASSWORD);
+                HttpClient https = HttpClient.newBuilder().sslContext(client).build()) {
+            List<Socket> half = new ArrayList<>();
+            try {
+                for (int i = 0; i < 400; i++) {
+                    Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port());
+                    half.add(socket);
+                    socket.getOutputStream().write(HANDSHAKE); // the begin of a longer record
+                }
+                HttpRequest request = HttpRequest.newBuilder(
+                                URI.create("https://localhost:%d/api/nodes".formatted(manager.port())))
+                        .timeout(RunningManager.DEADLINE)
+                        .build();
+                for (int i = 0; i < 20; i++) {
+                    assertThat(https.send(request, HttpResponse.BodyHandlers.ofString())
+                                    .statusCode())
                             .isEqualTo(200);
                 }
             } finally {

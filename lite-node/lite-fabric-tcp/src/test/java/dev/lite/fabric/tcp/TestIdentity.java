@@ -1,12 +1,12 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricIdentity;
-import dev.lite.os.waiting.Deadline;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.Signature;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HexFormat;
@@ -83,7 +83,7 @@ final class TestIdentity implements FabricIdentity {
     }
 
     @Override
-    public @Nullable String objectionTo(Peer peer, Deadline deadline) {
+    public @Nullable String objectionTo(Peer peer, Duration timeout) {
         return registry.objectionTo(peer);
     }
 }

@@ -244,7 +244,8 @@ public final class LaneHandshake {
         if (!LaneCrypto.isSigned(peer.publicKey(), signed, signature)) {
             throw new HandshakeException("it did not sign with the key of its node");
         }
-        String objection = identity.objectionTo(peer, deadline.atMost(IDENTITY_WAIT));
+        String objection =
+                identity.objectionTo(peer, deadline.atMost(IDENTITY_WAIT).remaining());
         if (objection != null) {
             throw new HandshakeException(objection);
         }

@@ -10,6 +10,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.TreeSet;
+import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +38,11 @@ public final class ArenaAllocator {
     /** The maximum that one step zeroes, so that a step ends soon. */
     private static final long CLEAN_STEP_BYTES = 16 << 20;
 
+    /** Allocations that zero more than {@value #SHORT_BYTES} bytes take turns after so many: less than a millisecond. */
+    private static final long TURN_BYTES = 4 << 20;
+
+    private static final long SHORT_BYTES = 64 << 10;
+
     /** How many extents and words one hold of the lock scans, up to the end of a page of words: some ten microseconds. */
     private static final int VISIT_STEP = 512;
 
@@ -51,6 +57,10 @@ public final class ArenaAllocator {
     private final long base;
     private final long dataBytes;
     private final ExtentTable table;
+
+    /** All processors but one zero memory for allocations, so that allocating all the time leaves others one. */
+    private final Semaphore turns =
+            new Semaphore(Math.max(1, Runtime.getRuntime().availableProcessors() - 1), true);
 
     @GuardedBy("this")
     private final FreeRuns clean = new FreeRuns();
@@ -173,12 +183,28 @@ public final class ArenaAllocator {
             }
             if (taken > 0) {
                 long offset = dirty.offset() + padding(dirty.offset(), unit);
-                RawMemory.fill(base + offset, taken, (byte) 0);
+                zero(offset, taken);
                 return splitUnclean(lmrId, dirty, offset, taken);
             }
             // Too short alone: once it is clean, it merges with its neighbours.
-            RawMemory.fill(base + dirty.offset(), dirty.length(), (byte) 0);
+            zero(dirty.offset(), dirty.length());
             becameClean(dirty, dirty.length(), SPLIT_ENTRIES);
+        }
+    }
+
+    /** Zeroes memory that an allocation takes. */
+    private void zero(long offset, long length) {
+        if (length <= SHORT_BYTES) {
+            RawMemory.fill(base + offset, length, (byte) 0);
+            return;
+        }
+        for (long done = 0; done < length; done += TURN_BYTES) {
+            turns.acquireUninterruptibly();
+            try {
+                RawMemory.fill(base + offset + done, Math.min(length - done, TURN_BYTES), (byte) 0);
+            } finally {
+                turns.release();
+            }
         }
     }
 

@@ -24,12 +24,16 @@ import org.slf4j.LoggerFactory;
  * Publishes the functions of this node in the directory, and finds those of others. Any thread.
  *
  * <p>One virtual thread at a time writes the whole list. Changes that come meanwhile are in its next list, so a thousand new
- * functions need a few writes. It writes again after a failure, and after a new registration. While a node serves nothing, it
- * writes nothing.
+ * functions need a few writes. Between two writes it waits, so that functions that come and go all the time take little of the
+ * directory and of the nodes that follow it. It writes again after a failure, and after a new registration. While a node serves
+ * nothing, it writes nothing.
  */
 final class PublishedFunctions implements FunctionDirectory, DirectoryListener {
     private static final Logger log = LoggerFactory.getLogger(PublishedFunctions.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
+    /** Between two writes; the first change after that is written at once. */
+    static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(50);
+
     private static final long RETRY_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(2);
 
@@ -95,8 +99,12 @@ final class PublishedFunctions implements FunctionDirectory, DirectoryListener {
                 wanted = true;
                 Polling.sleepNs(pauseNs);
                 pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
-            } else if (!wanted) {
+            } else {
                 pauseNs = RETRY_NS_MIN;
+                Polling.sleepNs(PAUSE_NS);
+                if (wanted) {
+                    continue;
+                }
                 running.set(false);
                 // After that: either this thread sees wanted, or the one that set it sees that none runs.
                 if (!wanted || !running.compareAndSet(false, true)) {

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricIdentity;
 import dev.lite.os.waiting.Deadline;
+import java.time.Duration;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
@@ -55,22 +56,29 @@ public final class PeerIdentity implements FabricIdentity {
     }
 
     @Override
-    public @Nullable String objectionTo(Peer peer, Deadline deadline) {
-        Hello hello;
+    public @Nullable String objectionTo(Peer peer, Duration timeout) {
+        Deadline deadline = Deadline.in(timeout);
         try {
-            hello = Hello.decode(peer.hello());
+            Hello hello = Hello.decode(peer.hello());
+            NodeRecord node = await(hello.nodeId(), hello.instance(), deadline);
+            if (node == null) {
+                return "it says that it is node %s (id %d), but that process of it is not registered"
+                        .formatted(hello.node(), hello.nodeId());
+            }
+            return node.name().equals(hello.node())
+                    ? objectionTo(peer, node)
+                    : "it says that it is node %s, but id %d belongs to node %s"
+                            .formatted(hello.node(), node.id(), node.name());
+        } catch (Hello.OtherVersionException other) {
+            // The links refuse it and tell both operators which node to upgrade; but only if it is the node of its id.
+            NodeRecord node = await(other.nodeId(), null, deadline);
+            return node == null || node.key().isEmpty() ? other.getMessage() : objectionTo(peer, node);
         } catch (IllegalArgumentException e) {
             return e.getMessage();
         }
-        NodeRecord node = await(hello.nodeId(), hello.instance(), deadline);
-        if (node == null) {
-            return "it says that it is node %s (id %d), but that process of it is not registered"
-                    .formatted(hello.node(), hello.nodeId());
-        }
-        if (!node.name().equals(hello.node())) {
-            return "it says that it is node %s, but id %d belongs to node %s"
-                    .formatted(hello.node(), node.id(), node.name());
-        }
+    }
+
+    private static @Nullable String objectionTo(Peer peer, NodeRecord node) {
         if (!node.key().isEmpty()
                 && !Base64.getEncoder().encodeToString(peer.publicKey()).equals(node.key())) {
             return "it says that it is node %s, but it does not have the key of that node".formatted(node.name());
@@ -86,13 +94,20 @@ public final class PeerIdentity implements FabricIdentity {
         return null;
     }
 
-    /** The registration of a process; null if there is none at the deadline. */
-    private @Nullable NodeRecord await(int id, long process, Deadline deadline) {
+    /**
+     * The registration of a node; null if there is none at the deadline.
+     *
+     * @param process whose registration it must be; null: any
+     */
+    private @Nullable NodeRecord await(int id, @Nullable Long process, Deadline deadline) {
         lock.lock();
         try {
             while (true) {
                 NodeRecord node = registrations.get(id);
-                if (node != null && (node.process() == process || node.key().isEmpty())) {
+                if (node != null
+                        && (process == null
+                                || node.process() == process
+                                || node.key().isEmpty())) {
                     return node;
                 }
                 long remainingNs = deadline.remainingNs();

@@ -160,6 +160,9 @@ final class NodeSession implements Runnable {
 
     private boolean greet() throws ProtocolException {
         uid = channel.peerCredentials().uid();
+        if (endReason.get() != null) {
+            return false; // dropped while it waited for its turn
+        }
         channel.setTimeout(config.helloTimeout().toNanos(), SEND_TIMEOUT_NS);
         Hello hello;
         try {

@@ -7,6 +7,7 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.SessionChannel;
@@ -21,8 +22,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -69,6 +74,12 @@ public final class SessionServer implements AutoCloseable {
             new SynchronousQueue<>(),
             Thread.ofPlatform().daemon().name("lite-session-lock-", 0).factory());
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
+    private final AttachPace pace = new AttachPace();
+    /** The connections whose turn has not come. Who removes one starts its thread, or runs it. */
+    private final Set<NodeSession> waiting = ConcurrentHashMap.newKeySet();
+
+    private final ScheduledExecutorService turns = Executors.newSingleThreadScheduledExecutor(
+            Thread.ofPlatform().daemon().name("lite-session-turns").factory());
     /** By principal. */
     private final FairShares sessions;
     /** Threads of sessions beyond the first one of each, by principal. */
@@ -209,10 +220,40 @@ public final class SessionServer implements AutoCloseable {
                 .name("lite-session-%d-control".formatted(id))
                 .unstarted(session);
         connections.put(session, thread);
+        long waitNs = pace.takeTurn(uid);
+        if (waitNs > 0) {
+            waiting.add(session); // before others can drop it
+        }
         addSilent(uid, session);
-        thread.start();
+        if (waitNs == 0) {
+            thread.start();
+        } else {
+            log(
+                    uid,
+                    "slowing attaches",
+                    "more than %d in %s".formatted(AttachPace.ATTACHES, Durations.text(AttachPace.PERIOD)));
+            try {
+                Object unused = turns.schedule(() -> startLater(session, thread), waitNs, TimeUnit.NANOSECONDS);
+            } catch (RejectedExecutionException closing) {
+                startLater(session, thread);
+            }
+        }
         if (closed) {
             session.end("the node is stopping");
+        }
+    }
+
+    private void startLater(NodeSession session, Thread thread) {
+        if (waiting.remove(session)) {
+            thread.start();
+        }
+    }
+
+    /** Drops a connection that has said no hello. */
+    private void drop(NodeSession session) {
+        session.drop("too many connections say no hello");
+        if (waiting.remove(session)) {
+            session.run(); // only releases it
         }
     }
 
@@ -232,7 +273,7 @@ public final class SessionServer implements AutoCloseable {
         }
         if (oldest != null) {
             log(uid, "closing the oldest connection that has said no hello", "%d may wait".formatted(GREETINGS_MAX));
-            oldest.drop("too many connections say no hello");
+            drop(oldest);
         }
     }
 
@@ -301,6 +342,8 @@ public final class SessionServer implements AutoCloseable {
         }
         long deadlineNs = System.nanoTime() + CLOSE_WAIT_NS;
         join(acceptor, deadlineNs);
+        turns.shutdownNow();
+        waiting.forEach(session -> startLater(session, Objects.requireNonNull(connections.get(session))));
         connections.keySet().forEach(session -> session.end("node %s is stopping".formatted(backend.nodeName())));
         connections.values().forEach(thread -> join(thread, deadlineNs));
         if (!connections.isEmpty()) {

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricIdentity.Peer;
-import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -34,7 +34,7 @@ class PeerIdentityTest {
 
     private @Nullable String objection(
             byte[] hello, byte[] key, @Nullable String dialled, @Nullable Set<String> names) {
-        return identity.objectionTo(new Peer("tcp", dialled, hello, key, names), Deadline.in(Duration.ZERO));
+        return identity.objectionTo(new Peer("tcp", dialled, hello, key, names), Duration.ZERO);
     }
 
     private @Nullable String objection(byte[] hello, byte[] key) {
@@ -74,10 +74,23 @@ class PeerIdentityTest {
     }
 
     @Test
+    void aNodeOfAnotherVersionIsLeftToTheLinksIfItHasTheKeyOfItsNode() {
+        identity.setLive(List.of(registered));
+        byte[] hello = hello("node-2", 2, PROCESS);
+        ByteBuffer.wrap(hello).putInt(Hello.PROTOCOL_VERSION + 2).putInt(Hello.PROTOCOL_VERSION + 1);
+
+        assertThat(objection(hello, theirs.publicKey(), ADDRESS, null)).isNull();
+        assertThat(objection(hello, NodeKey.generate().publicKey())).contains("does not have the key of that node");
+        assertThat(objection(hello, theirs.publicKey(), "10.0.0.9:7000", null)).contains("is not the address");
+        identity.setLive(List.of(record("node-2", 2, PROCESS, "")));
+        assertThat(objection(hello, theirs.publicKey())).contains("upgrade this node");
+    }
+
+    @Test
     void aNodeThatJustRegisteredIsAwaited() {
         Peer peer = new Peer("tcp", null, hello("node-2", 2, PROCESS), theirs.publicKey(), null);
-        CompletableFuture<String> answer = CompletableFuture.supplyAsync(
-                () -> String.valueOf(identity.objectionTo(peer, Deadline.in(Waits.seconds(20)))));
+        CompletableFuture<String> answer =
+                CompletableFuture.supplyAsync(() -> String.valueOf(identity.objectionTo(peer, Waits.seconds(20))));
 
         identity.setLive(List.of(registered));
 

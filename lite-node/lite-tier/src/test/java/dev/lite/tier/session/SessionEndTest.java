@@ -69,8 +69,11 @@ class SessionEndTest {
         backend.resume();
         servers.forEach(SessionServer::close);
         assertThat(backend.sessionsClosed).hasValue(backend.sessionsOpened.get());
-        assertThat(Thread.getAllStackTraces().keySet())
-                .noneMatch(thread -> thread.getName().startsWith("lite-session-"));
+        // The thread that ends a session is itself about to end.
+        Waits.until(
+                "no thread of a session is left",
+                () -> Thread.getAllStackTraces().keySet().stream()
+                        .noneMatch(thread -> thread.getName().startsWith("lite-session-")));
         backend.close();
     }
 
