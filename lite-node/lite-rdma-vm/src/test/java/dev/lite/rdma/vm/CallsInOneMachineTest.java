@@ -5,8 +5,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /** Calls and messages of the tier over RDMA, between nodes in one JVM. In a machine of their own, so that two processors share the work. */
+@ResourceLock(Machines.FIRST_PROCESSOR)
 class CallsInOneMachineTest {
     @AutoClose
     private final Machine machine = Machines.one("calls");

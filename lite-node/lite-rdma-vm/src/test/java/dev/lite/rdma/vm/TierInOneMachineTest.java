@@ -5,8 +5,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /** The tier's tests over RDMA, between nodes in one JVM; those of calls are in {@link CallsInOneMachineTest}. */
+@ResourceLock(Machines.SECOND_PROCESSOR)
 class TierInOneMachineTest {
     /** Reduces repetitions in the tests, because the processor is emulated. */
     static final List<String> JVM =
