@@ -365,6 +365,30 @@ class ChartCrossChecksTest {
     }
 
     @Test
+    void principalsHaveTheirNamesAndTokensTheirRoles() {
+        Map<String, String> node = environment(ValueSets.object(ValueSets.objects("hardened"), "DaemonSet", "-node")
+                .containers()
+                .getLast());
+        assertThat(node)
+                .containsEntry("LITE_NODE_PRINCIPALS_0_NAMES_0", "shop/**")
+                .containsEntry("LITE_NODE_PRINCIPALS_0_MAY_CALL_0", "prices/*")
+                .containsEntry("LITE_NODE_PRINCIPALS_1_MAY_CREATE_0", "prices/**")
+                .containsEntry("LITE_NODE_PRINCIPALS_1_MAY_CREATE_1", "shop/prices")
+                .containsEntry("LITE_NODE_PRINCIPALS_1_MAY_SERVE_0", "prices/*");
+        Map<String, Object> manager = ValueSets.object(ValueSets.objects("everything"), "Deployment", "-manager")
+                .containers()
+                .getLast();
+        assertThat(environment(manager))
+                .containsEntry("LITE_MANAGER_TOKENS_0_NAME", "dashboard")
+                .containsEntry("LITE_MANAGER_TOKENS_0_ROLE", "reader");
+        Map<String, Object> hash = list(manager, "env").stream()
+                .filter(variable -> "LITE_MANAGER_TOKENS_0_SHA256".equals(variable.get("name")))
+                .findFirst()
+                .orElseThrow();
+        assertThat(map(hash, "valueFrom", "secretKeyRef")).isEqualTo(Map.of("name", "lite-tokens", "key", "dashboard"));
+    }
+
+    @Test
     void twoReleasesShareNothingOnAHostOrInZooKeeper() {
         List<Set<Object>> used = new ArrayList<>();
         for (String release : List.of("one", "two")) {

@@ -42,6 +42,10 @@ import org.junit.jupiter.api.parallel.Isolated;
 class ChartProcessesTest {
     private static final String PASSWORD = "the password of ZooKeeper";
     private static final String MANAGER_TOKEN = "0123456789abcdef0123456789abcdef";
+    /** Their hashes are in the set of values. */
+    private static final String READER_TOKEN = "the-token-of-the-reader";
+
+    private static final String OPERATOR_TOKEN = "the-token-of-the-operator";
     private static final String STORE_PASSWORD = "changeit";
 
     @TempDir
@@ -92,12 +96,26 @@ class ChartProcessesTest {
                         "the manager has the node",
                         Waits.seconds(60),
                         () -> get(client, rest).body().contains("\"host-1\""));
+                checkTokens(client, rest);
             }
+            assertThat(Text.of(directory.resolve(nodes.name()).resolve("log")))
+                    .as("the only principal without names of its own")
+                    .containsPattern("may use every name .*: batch \\(");
             Path socket = Path.of(node.getProperty("socket"));
             assertThat(socket).isEqualTo(directory.resolve("run/node.sock"));
             assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(socket)))
                     .isEqualTo("rw-rw----");
         }
+    }
+
+    /** The chart's tokens have the roles that its values give them. */
+    private static void checkTokens(HttpClient client, URI rest) {
+        URI act = rest.resolve("/api/nodes/nobody/undrain");
+        assertThat(send(client, rest, "GET", READER_TOKEN).statusCode()).isEqualTo(200);
+        assertThat(send(client, act, "POST", READER_TOKEN).statusCode()).isEqualTo(403);
+        assertThat(send(client, act, "POST", OPERATOR_TOKEN).statusCode()).isNotIn(401, 403);
+        assertThat(send(client, rest, "GET", "a-token-that-nobody-has").statusCode())
+                .isEqualTo(401);
     }
 
     /** Checks all probes, and returns their scheme. */
@@ -117,10 +135,15 @@ class ChartProcessesTest {
     }
 
     private static HttpResponse<String> get(HttpClient client, URI uri) {
+        return send(client, uri, "GET", MANAGER_TOKEN);
+    }
+
+    private static HttpResponse<String> send(HttpClient client, URI uri, String method, String token) {
         try {
             return client.send(
                     HttpRequest.newBuilder(uri)
-                            .header("Authorization", "Bearer " + MANAGER_TOKEN)
+                            .method(method, HttpRequest.BodyPublishers.noBody())
+                            .header("Authorization", "Bearer " + token)
                             .timeout(Waits.seconds(20))
                             .build(),
                     HttpResponse.BodyHandlers.ofString());

@@ -25,6 +25,11 @@ class ChartSchemaTest {
             node.fabric             | ethernet  | at '/node/fabric': value must be one of 'auto', 'shm', 'rdma', 'tcp'
             node.principals[0].name | shop      | at '/node/principals/0': missing property 'uid'
             node.principals[0].priority | top   | at '/node/principals/0/priority': value must be one of 'high', 'low'
+            node.principals[0].names[0] | a*b   | at '/node/principals/0/names/0': 'a*b' does not match pattern
+            node.principals[0].may.write[0] | a | at '/node/principals/0/may': additional properties 'write' not allowed
+            manager.tokens[0].name  | audit     | at '/manager/tokens/0': missing property 'sha256'
+            manager.tokens[0].sha256 | abc      | at '/manager/tokens/0/sha256': 'abc' does not match pattern
+            manager.tokens[0].role  | admin     | at '/manager/tokens/0/role': value must be one of 'reader', 'operator'
             node.qos.mode           | fast      | at '/node/qos/mode': value must be one of 'off', 'hw-sep', 'sw-pri'
             node.qos.highShare      | 100       | at '/node/qos/highShare': maximum: got 100, want 99
             node.qos.lowRate        | 1Mi       | at '/node/qos/lowRate': '1Mi' does not match pattern

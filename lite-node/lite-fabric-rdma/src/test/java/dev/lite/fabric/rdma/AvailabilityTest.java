@@ -8,8 +8,10 @@ import dev.lite.fabric.rdma.verbs.MemoryLock;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,6 +41,39 @@ class AvailabilityTest {
                 .isEmpty();
         assertThat(MemoryLock.missing(65_536, limit("65536"), UNPRIVILEGED)).isEmpty();
         assertThat(MemoryLock.missing(1 << 30, limit("65536"), MAY_LOCK)).isEmpty();
+    }
+
+    /** A process whose limit the kernel sets, and without the capability, also if this one is root. */
+    @Test
+    void aProcessWithALowLimitFindsIt() throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of("sh", "-c", "ulimit -l 64 && exec \"$@\"", "sh"));
+        if (MemoryLock.missing(Long.MAX_VALUE, limit("65536"), Files.readAllLines(Path.of("/proc/self/status")))
+                .isEmpty()) {
+            command.addAll(List.of("setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock"));
+        }
+        command.addAll(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                LimitProgram.class.getName()));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        try (var output = process.getInputStream()) {
+            String text = new String(output.readAllBytes(), StandardCharsets.UTF_8);
+            assertThat(text)
+                    .startsWith("this process may lock 65536 bytes of memory, but must register ")
+                    .contains("ulimit -l", "CAP_IPC_LOCK");
+        } finally {
+            process.destroyForcibly().waitFor();
+        }
+    }
+
+    /** Prints why this process cannot use RDMA. */
+    static final class LimitProgram {
+        private LimitProgram() {}
+
+        public static void main(String[] arguments) {
+            System.out.println(MemoryLock.tooLow().orElse("it can"));
+        }
     }
 
     @Test

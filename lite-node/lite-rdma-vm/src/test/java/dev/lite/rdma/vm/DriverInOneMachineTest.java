@@ -5,8 +5,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /** The RDMA driver fulfils the SPI's contract on a device. */
+@ResourceLock(Machines.FIRST_PROCESSOR)
 class DriverInOneMachineTest {
     @AutoClose
     private final Machine machine = Machines.one("driver");

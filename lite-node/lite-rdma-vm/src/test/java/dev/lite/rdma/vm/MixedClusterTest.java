@@ -91,8 +91,7 @@ class MixedClusterTest {
                 "--lite.node.tcp.bind=" + machine.address(),
                 "--lite.node.tcp.secret=" + NodeProgram.SECRET));
         options.addAll(List.of(more));
-        return Jvm.command(
-                List.of("-Xmx128m", "-XX:TieredStopAtLevel=1"), "dev.lite.node.LiteNodeApplication", options);
+        return Jvm.node(List.of("-Xmx128m", "-XX:TieredStopAtLevel=1"), options);
     }
 
     private static int port(String name) {

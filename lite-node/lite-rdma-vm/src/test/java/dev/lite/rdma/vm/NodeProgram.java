@@ -72,8 +72,8 @@ final class NodeProgram {
         LiteNodeConfig config = LiteNodeConfig.builder(CLUSTER, role, ARENA_BYTES, files.resolve("run-" + role))
                 .arena(files.resolve("arenas"), true)
                 .deadline(DEADLINE)
-                .fabricOptions(
-                        fabric, Map.of(host, arguments[2], "secret", arguments[4], "peer-timeout-ms", "3000")).build();
+                .fabricOptions(fabric, Map.of(host, arguments[2], "secret", arguments[4], "peer-timeout-ms", "3000"))
+                .build();
         LiteNode node = LiteNode.start(config, directory, List.of(provider(fabric)));
         System.out.println("started " + node.self());
         Lite lite = node.attach("two-machines");

@@ -5,8 +5,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
-/** The tier's tests over RDMA, between nodes in one JVM. */
+/** The tier's tests over RDMA, between nodes in one JVM; those of calls are in {@link CallsInOneMachineTest}. */
+@ResourceLock(Machines.SECOND_PROCESSOR)
 class TierInOneMachineTest {
     /** Reduces repetitions in the tests, because the processor is emulated. */
     static final List<String> JVM =
@@ -20,7 +22,7 @@ class TierInOneMachineTest {
         return GuestSuite.run(
                 machine,
                 "tier",
-                Stream.of("node.RdmaLiteNodeTest", "rpc.RdmaRpcTest", "sync.RdmaSyncTest")
+                Stream.of("node.RdmaLiteNodeTest", "sync.RdmaSyncTest")
                         .map("dev.lite.tier."::concat)
                         .toList(),
                 JVM,

@@ -16,6 +16,11 @@ final class VmFiles {
         return Path.of(property("lite.rdma.vm.scripts"));
     }
 
+    /** The executable jar of the node, with its libraries and its class cache beside it. */
+    static Path nodeJar() {
+        return Path.of(property("lite.rdma.vm.node-jar"));
+    }
+
     private static String property(String name) {
         String value = System.getProperty(name);
         if (value == null) {
