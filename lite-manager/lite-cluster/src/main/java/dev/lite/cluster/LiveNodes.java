@@ -39,7 +39,7 @@ final class LiveNodes implements AutoCloseable {
         this.paths = paths;
         this.listeners = listeners;
         this.onChange = onChange;
-        cache = session.cache(paths.live);
+        cache = session.cache(paths.live, new NoticingStorage(this::queueRefresh));
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
                         .forAll((type, before, after) -> queueRefresh())
