@@ -39,10 +39,9 @@ final class CuratorLeadership implements Leadership {
         this.session = session;
         root = paths.leader;
         latch = new LeaderLatch(session.client(), root, participant);
-        candidates = session.cache(root);
-        candidates
-                .listenable()
-                .addListener(CuratorCacheListener.builder()
+        candidates = session.cache(
+                root,
+                CuratorCacheListener.builder()
                         .forAll((type, before, after) -> refresh())
                         .forInitialized(this::refresh)
                         .build());

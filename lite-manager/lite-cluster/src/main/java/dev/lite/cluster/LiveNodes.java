@@ -39,9 +39,9 @@ final class LiveNodes implements AutoCloseable {
         this.paths = paths;
         this.listeners = listeners;
         this.onChange = onChange;
-        cache = session.cache(paths.live, new NoticingStorage(this::queueRefresh));
-        cache.listenable()
-                .addListener(CuratorCacheListener.builder()
+        cache = session.cache(
+                paths.live,
+                CuratorCacheListener.builder()
                         .forAll((type, before, after) -> queueRefresh())
                         .forInitialized(() -> {
                             known = true;

@@ -1,31 +1,35 @@
 package dev.lite.cluster;
 
 import java.util.Optional;
+import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCacheStorage;
 
 /**
- * Notices a znode that was deleted and created again while ZooKeeper could not be reached. A Curator cache compares the versions of its
- * content, which begin at 0 again, and so does not tell its listeners; only its storage has the new content. Any thread.
+ * Notices a znode that was deleted and created again while ZooKeeper could not be reached. A Curator cache stores its new content. But it
+ * tells its listeners only of another version, and the versions of a new znode begin at 0 again. Any thread.
  */
 final class NoticingStorage implements CuratorCacheStorage {
     private final CuratorCacheStorage storage = CuratorCacheStorage.standard();
-    private final Runnable created;
+    private final BiConsumer<ChildData, ChildData> missed;
 
-    /** @param created runs after the new content is stored; must not block */
-    NoticingStorage(Runnable created) {
-        this.created = created;
+    /** @param missed takes the former znode and the new one with the same version, after it was stored; must not block */
+    NoticingStorage(BiConsumer<ChildData, ChildData> missed) {
+        this.missed = missed;
     }
 
     @Override
-    public Optional<ChildData> put(ChildData data) {
-        Optional<ChildData> before = storage.put(data);
-        if (before.isPresent()
-                && before.get().getStat().getCzxid() != data.getStat().getCzxid()) {
-            created.run();
+    public Optional<ChildData> put(ChildData after) {
+        Optional<ChildData> stored = storage.put(after);
+        if (stored.isPresent()) {
+            ChildData before = stored.get();
+            if (before.getStat().getCzxid() != after.getStat().getCzxid()
+                    && before.getStat().getVersion() == after.getStat().getVersion()) {
+                missed.accept(before, after);
+            }
         }
-        return before;
+        return stored;
     }
 
     @Override

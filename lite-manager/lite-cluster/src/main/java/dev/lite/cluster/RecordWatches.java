@@ -18,13 +18,14 @@ final class RecordWatches implements AutoCloseable {
 
     void add(String path, Runnable changed) {
         // The cache refreshes itself after a reconnect.
-        CuratorCache cache =
-                session.cache(path, CuratorCache.Options.SINGLE_NODE_CACHE, CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
-        cache.listenable()
-                .addListener(CuratorCacheListener.builder()
+        CuratorCache cache = session.cache(
+                path,
+                CuratorCacheListener.builder()
                         .forAll((type, before, after) -> listeners.runLater(changed))
                         .forInitialized(() -> listeners.runLater(changed))
-                        .build());
+                        .build(),
+                CuratorCache.Options.SINGLE_NODE_CACHE,
+                CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
         caches.add(cache);
         cache.start();
     }

@@ -48,12 +48,13 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         this.live = live;
         this.listeners = listeners;
         this.begin = begin;
-        cache = session.cache(paths.epoch, CuratorCache.Options.SINGLE_NODE_CACHE);
-        cache.listenable()
-                .addListener(CuratorCacheListener.builder()
+        cache = session.cache(
+                paths.epoch,
+                CuratorCacheListener.builder()
                         .forCreatesAndChanges(
                                 (before, after) -> session.trusted(after).ifPresent(this::changed))
-                        .build());
+                        .build(),
+                CuratorCache.Options.SINGLE_NODE_CACHE);
     }
 
     void start() {

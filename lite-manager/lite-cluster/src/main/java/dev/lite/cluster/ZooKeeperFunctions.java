@@ -34,9 +34,9 @@ final class ZooKeeperFunctions implements AutoCloseable {
     ZooKeeperFunctions(ZooKeeperSession session, ZooKeeperPaths paths) {
         this.session = session;
         this.paths = paths;
-        cache = session.cache(paths.functions);
-        cache.listenable()
-                .addListener(CuratorCacheListener.builder()
+        cache = session.cache(
+                paths.functions,
+                CuratorCacheListener.builder()
                         .forCreates(this::changed)
                         .forChanges((before, after) -> changed(after))
                         .forDeletes(before -> {

@@ -20,7 +20,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.api.ACLProvider;
 import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
-import org.apache.curator.framework.recipes.cache.CuratorCacheStorage;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.BoundedExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
@@ -253,20 +253,22 @@ final class ZooKeeperSession implements AutoCloseable {
         return client;
     }
 
-    /** A cache of a path and its subtree, updated while connected. The caller starts and closes it. */
-    CuratorCache cache(String path, CuratorCache.Options... options) {
-        return cache(path, CuratorCacheStorage.standard(), options);
-    }
-
-    /** {@link #cache} with a storage. */
-    CuratorCache cache(String path, CuratorCacheStorage storage, CuratorCache.Options... options) {
-        return CuratorCache.builder(client, path)
+    /**
+     * A cache of a path and its subtree, updated while connected. The caller starts and closes it.
+     *
+     * @param listener also learns of a znode that was deleted and created again while ZooKeeper could not be reached
+     */
+    CuratorCache cache(String path, CuratorCacheListener listener, CuratorCache.Options... options) {
+        CuratorCache cache = CuratorCache.builder(client, path)
                 .withOptions(options)
-                .withStorage(storage)
+                .withStorage(new NoticingStorage(
+                        (before, after) -> listener.event(CuratorCacheListener.Type.NODE_CHANGED, before, after)))
                 // One line is enough: a lost connection was logged already, and the next request reports a rejection.
                 .withExceptionHandler(e ->
                         log.warn("ZooKeeper at {}: {} cannot be watched now: {}", connectString, path, e.getMessage()))
                 .build();
+        cache.listenable().addListener(listener);
+        return cache;
     }
 
     /** The id of the current session. */
