@@ -11,14 +11,12 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import dev.lite.testing.TrickledRequest;
 import dev.lite.testing.Waits;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -161,7 +159,7 @@ class LiteNodeProcessTest {
                 NodeProcess b = node("b", options)) {
             String health = a.ready().getProperty("health");
             b.ready();
-            assertEndsTrickledHeaders(URI.create(health));
+            TrickledRequest.awaitEnd(URI.create(health).getPort());
             NodeProcess.awaitHealth(health, "\"b\":\"tcp\"");
             String actuator = health.substring(0, health.lastIndexOf('/'));
             try (Lite lite = attach(a)) {
@@ -310,25 +308,6 @@ class LiteNodeProcessTest {
         }
     }
 
-    private static void assertEndsTrickledHeaders(URI server) throws IOException {
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.getPort())) {
-            socket.setSoTimeout(1);
-            socket.getOutputStream()
-                    .write("GET /actuator/health HTTP/1.1\r\nHost: localhost\r\nX: "
-                            .getBytes(StandardCharsets.US_ASCII));
-            Waits.until("the node closes the connection", () -> {
-                try {
-                    socket.getOutputStream().write('x'); // never longer apart than the time-out
-                    return socket.getInputStream().read() < 0;
-                } catch (SocketTimeoutException stillOpen) {
-                    return false;
-                } catch (IOException reset) {
-                    return true;
-                }
-            });
-        }
-    }
-
     @Test
     void theActuatorMayHaveAPortOfItsOwnThatExposesMoreAndEndsTrickledHeaders()
             throws IOException, InterruptedException {
@@ -352,7 +331,7 @@ class LiteNodeProcessTest {
                         .as(endpoint)
                         .isEqualTo(200);
             }
-            assertEndsTrickledHeaders(URI.create(health));
+            TrickledRequest.awaitEnd(URI.create(health).getPort());
         }
     }
 

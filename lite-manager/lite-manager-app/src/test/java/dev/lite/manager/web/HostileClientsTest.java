@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.manager.RunningManager;
 import dev.lite.testing.Certificates;
+import dev.lite.testing.TrickledRequest;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -130,21 +130,8 @@ class HostileClientsTest {
 
     @Test
     void aHeaderThatArrivesByteByByteEndsItsConnection() throws IOException {
-        try (RunningManager manager = new RunningManager(work, "--server.tomcat.connection-timeout=500ms");
-                Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port())) {
-            socket.setSoTimeout(1);
-            socket.getOutputStream()
-                    .write("GET /api/nodes HTTP/1.1\r\nHost: localhost\r\nX: ".getBytes(StandardCharsets.US_ASCII));
-            Waits.until("the manager closes the connection", () -> {
-                try {
-                    socket.getOutputStream().write('x'); // never longer apart than the time-out
-                    return socket.getInputStream().read() < 0;
-                } catch (SocketTimeoutException stillOpen) {
-                    return false;
-                } catch (IOException reset) {
-                    return true;
-                }
-            });
+        try (RunningManager manager = new RunningManager(work, "--server.tomcat.connection-timeout=500ms")) {
+            TrickledRequest.awaitEnd(manager.port());
         }
     }
 

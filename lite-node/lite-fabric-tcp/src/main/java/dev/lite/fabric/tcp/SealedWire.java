@@ -22,7 +22,7 @@ import java.security.GeneralSecurityException;
  * when there is room. Unlike there, the two directions share nothing, and need no lock: one thread at a time sends, and one receives.
  * Memory: {@value #RECORD_BYTES_MAX} bytes six times.
  */
-final class SealedWire implements Wire {
+final class SealedWire extends EncryptedWire {
     static final int LENGTH_BYTES = 4;
     static final int OVERHEAD_BYTES = LENGTH_BYTES + RecordCipher.TAG_BYTES;
     /** Content of a record. Larger ones encrypt faster, but fit less well into the processor's caches. */
@@ -32,8 +32,6 @@ final class SealedWire implements Wire {
 
     private static final int RANGE_BYTES = 16;
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-
-    private final Wire plain;
 
     // Sending thread.
     private final RecordCipher sealing;
@@ -63,7 +61,7 @@ final class SealedWire implements Wire {
 
     /** @param plain owned by this wire */
     SealedWire(Wire plain, LaneKeys keys) {
-        this.plain = plain;
+        super(plain);
         sealing = RecordCipher.sealing(keys.send());
         opening = RecordCipher.opening(keys.receive());
         bufferOutSegment = Arena.ofAuto().allocate(BUFFER_BYTES, Long.BYTES);
@@ -241,35 +239,5 @@ final class SealedWire implements Wire {
     @Override
     public boolean awaitReadable(long timeoutNs) {
         return clearFrom < clearTo || hasRecord() || plain.awaitReadable(timeoutNs);
-    }
-
-    @Override
-    public boolean awaitWritable(long timeoutNs) {
-        return plain.awaitWritable(timeoutNs);
-    }
-
-    @Override
-    public void endOutput() {
-        plain.endOutput();
-    }
-
-    @Override
-    public boolean awaitPeerEnd(long timeoutNs) {
-        return plain.awaitPeerEnd(timeoutNs);
-    }
-
-    @Override
-    public boolean isReset() {
-        return plain.isReset();
-    }
-
-    @Override
-    public void shutdown() {
-        plain.shutdown();
-    }
-
-    @Override
-    public void abort() {
-        plain.abort();
     }
 }

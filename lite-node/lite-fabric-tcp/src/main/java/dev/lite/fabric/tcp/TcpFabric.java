@@ -58,7 +58,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         }
         if (!options.encrypted() && config.tls() == null) {
             LOG.warn(
-                    "{}: TCP between nodes is not protected after the handshake: whoever is between two nodes can read and change what they exchange, unless the other node asks for protection. Set lite.node.tcp.protection to encrypted.",
+                    "{}: TCP connections are not encrypted, unless the other node asks for it. Anybody on the network between two nodes can read and change their data. Set lite.node.tcp.protection to encrypted.",
                     config.node());
         }
         tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / LanePolling.TICKS;

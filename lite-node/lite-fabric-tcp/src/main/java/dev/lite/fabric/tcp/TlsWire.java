@@ -26,14 +26,13 @@ import org.jspecify.annotations.Nullable;
  * <p>Encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again when there
  * is room, so no encrypted byte is lost. One lock covers both directions, because the engine's halves share state.
  */
-final class TlsWire implements Wire {
+final class TlsWire extends EncryptedWire {
     private static final String PROTOCOL = "TLSv1.3";
     private static final int RANGE_BYTES = 16;
     private static final int BINDING_BYTES = 32;
     /** The kind of a DNS name among the names of a certificate. */
     private static final Integer DNS_NAME = 2;
 
-    private final PlainWire plain;
     private final SSLEngine engine;
     private final boolean namesMatter;
     // This and the following fields are guarded by this object. Buffers of encrypted bytes are kept ready for reading.
@@ -54,7 +53,7 @@ final class TlsWire implements Wire {
 
     /** @param namesMatter whether {@link #certifiedNames} has the names */
     TlsWire(TcpSocket socket, SSLContext context, boolean connecting, boolean namesMatter) {
-        this.plain = new PlainWire(socket);
+        super(new PlainWire(socket));
         this.namesMatter = namesMatter;
         engine = context.createSSLEngine();
         engine.setUseClientMode(connecting);
@@ -342,35 +341,5 @@ final class TlsWire implements Wire {
             }
         }
         return plain.awaitReadable(timeoutNs);
-    }
-
-    @Override
-    public boolean awaitWritable(long timeoutNs) {
-        return plain.awaitWritable(timeoutNs);
-    }
-
-    @Override
-    public void endOutput() {
-        plain.endOutput();
-    }
-
-    @Override
-    public boolean awaitPeerEnd(long timeoutNs) {
-        return plain.awaitPeerEnd(timeoutNs);
-    }
-
-    @Override
-    public boolean isReset() {
-        return plain.isReset();
-    }
-
-    @Override
-    public void shutdown() {
-        plain.shutdown();
-    }
-
-    @Override
-    public void abort() {
-        plain.abort();
     }
 }

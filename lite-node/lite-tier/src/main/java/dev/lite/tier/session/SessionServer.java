@@ -23,7 +23,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
@@ -76,8 +75,8 @@ public final class SessionServer implements AutoCloseable {
             Thread.ofPlatform().daemon().name("lite-session-lock-", 0).factory());
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
     private final AttachPace pace = new AttachPace();
-    /** The connections whose turn has not come. Who removes one starts its thread, or runs it. */
-    private final Set<NodeSession> waiting = ConcurrentHashMap.newKeySet();
+    /** The connections whose turn has not come, and their threads. Who removes one starts its thread, or runs it. */
+    private final Map<NodeSession, Thread> waiting = new ConcurrentHashMap<>();
 
     private final ScheduledExecutorService turns = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("lite-session-turns").factory());
@@ -223,7 +222,7 @@ public final class SessionServer implements AutoCloseable {
         connections.put(session, thread);
         long waitNs = pace.takeTurn(uid);
         if (waitNs > 0) {
-            waiting.add(session); // before others can drop it
+            waiting.put(session, thread); // before others can drop it
         }
         addSilent(uid, session);
         if (waitNs == 0) {
@@ -235,9 +234,9 @@ public final class SessionServer implements AutoCloseable {
                     "slowing attaches",
                     "more than %d in %s".formatted(AttachPace.ATTACHES, Durations.text(AttachPace.PERIOD)));
             try {
-                Object unused = turns.schedule(() -> startLater(session, thread), waitNs, TimeUnit.NANOSECONDS);
+                Object unused = turns.schedule(() -> startWaiting(session), waitNs, TimeUnit.NANOSECONDS);
             } catch (RejectedExecutionException closing) {
-                startLater(session, thread);
+                startWaiting(session);
             }
         }
         if (closed) {
@@ -245,8 +244,9 @@ public final class SessionServer implements AutoCloseable {
         }
     }
 
-    private void startLater(NodeSession session, Thread thread) {
-        if (waiting.remove(session)) {
+    private void startWaiting(NodeSession session) {
+        Thread thread = waiting.remove(session);
+        if (thread != null) {
             thread.start();
         }
     }
@@ -254,7 +254,7 @@ public final class SessionServer implements AutoCloseable {
     /** Drops a connection that has said no hello. */
     private void drop(NodeSession session) {
         session.drop("too many connections say no hello");
-        if (waiting.remove(session)) {
+        if (waiting.remove(session) != null) {
             session.run(); // only releases it
         }
     }
@@ -345,7 +345,7 @@ public final class SessionServer implements AutoCloseable {
         long deadlineNs = System.nanoTime() + CLOSE_WAIT_NS;
         join(acceptor, deadlineNs);
         turns.shutdownNow();
-        waiting.forEach(session -> startLater(session, Objects.requireNonNull(connections.get(session))));
+        waiting.keySet().forEach(this::startWaiting);
         connections.keySet().forEach(session -> session.end("node %s is stopping".formatted(backend.nodeName())));
         connections.values().forEach(thread -> join(thread, deadlineNs));
         if (!connections.isEmpty()) {
