@@ -237,9 +237,10 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     private void ifPublished(Mapping mapping, boolean published) {
         boolean late;
+        boolean untilItIsFreed;
         synchronized (this) {
             publishing.remove(mapping.id());
-            boolean untilItIsFreed = untilFreed.remove(mapping.id());
+            untilItIsFreed = untilFreed.remove(mapping.id());
             late = closed && published;
             if (!published) {
                 uncountHandle(); // the handle has ended
@@ -249,7 +250,11 @@ final class PrincipalSession implements TierSession, HandleOwner {
             }
         }
         if (late) {
-            lmrs.masterOperations().freeLater(mapping.name().orElse(null), mapping.lmr());
+            // By its name, others may have mapped an LMR that outlives this session. Without a name, nobody can find
+            // it.
+            if (!untilItIsFreed || mapping.name().isEmpty()) {
+                lmrs.masterOperations().freeLater(mapping.name().orElse(null), mapping.lmr());
+            }
             throw ended();
         }
     }

@@ -35,6 +35,8 @@ public final class HeldNews implements ClusterDirectory {
     private @Nullable Supplier<Boolean> delayed; // guarded by this
     private volatile @Nullable HeldAnswer heldAnswer;
     private volatile String refusedName = "";
+    private volatile String taskName = "";
+    private volatile @Nullable Runnable afterCreate;
     private volatile int refusals;
 
     /** @param directory still owned by the caller */
@@ -121,6 +123,12 @@ public final class HeldNews implements ClusterDirectory {
             delayed = change;
         }
         return delays;
+    }
+
+    /** Runs a task when the record of a name exists, before its creator has the answer. */
+    public void afterCreate(String name, Runnable task) {
+        afterCreate = task;
+        taskName = name;
     }
 
     /** Fails every change of the record of a name from now on. */
@@ -275,7 +283,12 @@ public final class HeldNews implements ClusterDirectory {
     @Override
     public boolean create(String name, byte[] record, Duration deadline) {
         refuse(name);
-        return directory.create(name, record, deadline);
+        boolean created = directory.create(name, record, deadline);
+        Runnable task = name.equals(taskName) ? afterCreate : null;
+        if (created && task != null) {
+            task.run();
+        }
+        return created;
     }
 
     @Override
