@@ -224,6 +224,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
             if (!prepared.remove(mapping)) {
                 throw new IllegalStateException("%s is published already, or ended".formatted(mapping));
             }
+            if (closed) {
+                throw ended(); // its close freed the LMR
+            }
             publishing.add(mapping.id());
         }
         boolean published = false;

@@ -12,6 +12,8 @@ import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierSession;
 import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
@@ -76,6 +78,19 @@ class CreatorEndsTest {
             assertThat(again.getLong(0)).isEqualTo(42);
         }
         mapped[0].free();
+    }
+
+    @Test
+    void anLmrThatWasPreparedWhenItsSessionEndedIsNotPublished() {
+        TierSession creator = node.open("app", "test");
+        TierHandle prepared = creator.prepare(spec(Lifetime.UNTIL_FREED), Waits.seconds(20));
+        creator.close(); // frees it
+
+        assertThatExceptionOfType(SessionLostException.class)
+                .isThrownBy(() -> creator.publish(prepared, Waits.seconds(20)));
+
+        assertThatExceptionOfType(LmrNotFoundException.class)
+                .isThrownBy(() -> node.attach("app").memory().map(NAME, Permission.READ));
     }
 
     @Test

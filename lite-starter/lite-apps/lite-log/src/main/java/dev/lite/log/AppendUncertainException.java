@@ -1,6 +1,9 @@
 package dev.lite.log;
 
-/** An append whose commit got no answer before the deadline: the transaction is in the log once, or not at all. */
+/**
+ * An append whose commit got no answer before the deadline, or before its segment was cleaned: the transaction is in the log once, or not at
+ * all.
+ */
 public final class AppendUncertainException extends LogException {
     private static final long serialVersionUID = 1L;
 

@@ -57,8 +57,8 @@ final class Appender {
         Segment segment = segments.current();
         long tail = reserve(segment, units);
         while (!segment.fits(tail, units)) {
-            if (tail >= 0 && segment.reservedSlots(tail) < segment.geometry.slots()) {
-                segment.decide(segment.reservedSlots(tail), Segment.END);
+            if (tail >= 0) {
+                end(segment, tail);
             }
             segment = segments.successor(segment);
             tail = reserve(segment, units);
@@ -90,6 +90,17 @@ final class Appender {
         return before == 0 || before == word ? LogPosition.of(segment.number, slot, 0) : -1;
     }
 
+    /** Marks the slot of a reservation that had no room, so that readers need not wait for it. */
+    private static void end(Segment segment, long tail) {
+        if (segment.reservedSlots(tail) < segment.geometry.slots()) {
+            try {
+                segment.decide(segment.reservedSlots(tail), Segment.END);
+            } catch (LmrFreedException e) {
+                // The segment was cleaned meanwhile: all readers have passed the slot.
+            }
+        }
+    }
+
     /** Returns the tail; a full one, if the segment was cleaned meanwhile. */
     private static long reserve(Segment segment, long units) {
         try {
@@ -107,6 +118,11 @@ final class Appender {
             try {
                 retry.pauseAfter(error);
                 return segment.decide(slot, word);
+            } catch (LmrFreedException e) {
+                throw new AppendUncertainException(
+                        "the outcome of the commit at %s of log \"%s\" is not known: its answer was lost, and its segment was cleaned before the writer asked again"
+                                .formatted(LogPosition.text(LogPosition.of(segment.number, slot, 0)), log),
+                        e);
             } catch (LiteException e) {
                 if (retry.isOver(e)) {
                     throw new AppendUncertainException(

@@ -16,6 +16,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** A session in which operations fail before they are executed, or after, as when a node or a connection is lost. */
@@ -212,6 +213,41 @@ class LostAnswersTest {
                 assertThat(found.bytes(0)).isEqualTo(LogFixture.bytes("slow " + slowStep));
                 assertThat(once.get()).isTrue();
             }
+        }
+    }
+
+    @Test
+    void aWriterWithoutRoomInASegmentThatIsSlowerThanTheCleanerAppendsToALaterOne() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("slow", LogFixture.small().withRetentionBytes(0));
+            plain.startCleaner();
+            AtomicReference<String> before = new AtomicReference<>("");
+            AtomicBoolean once = new AtomicBoolean();
+            LiteLog log = new LiteLogs(
+                            FaultySession.of(fixture.session(0), (executed, operation) -> {
+                                boolean ends = operation.equals("testSet")
+                                        && before.get().equals("fetchAdd");
+                                if (ends && !executed && !once.getAndSet(true)) {
+                                    // Paused before it marks the end of the full segment, which is freed meanwhile.
+                                    long full = LogPosition.segment(plain.endPosition());
+                                    while (LogPosition.segment(plain.append(LogFixture.bytes("filler"))) < full + 3) {}
+                                    Waits.until(
+                                            "the segment is removed",
+                                            () -> LogPosition.segment(plain.firstPosition()) > full);
+                                }
+                                before.set(operation);
+                            }),
+                            Waits.seconds(20))
+                    .open("slow");
+            byte[] large = new byte[1000]; // fills a segment's data before its slots
+            long position = 0;
+            for (int append = 0; append < 100 && !once.get(); append++) {
+                position = log.append(large);
+            }
+            assertThat(once).isTrue();
+            LogTransaction found = plain.reader(position).next(Waits.seconds(20));
+            assertThat(found).isNotNull();
+            assertThat(found.bytes(0)).isEqualTo(large);
         }
     }
 }
