@@ -55,14 +55,19 @@ final class WorkloadBooks {
             doubtful.decrementAndGet();
         }
 
+        /** The most that can have happened so far. */
+        long most() {
+            long open = doubtful.get(); // read first: an event that ends meanwhile counts twice, and not never
+            return open + certain.get();
+        }
+
         boolean allows(long value) {
-            long least = certain.get(); // read first, because both only grow
-            return value >= least && value <= least + doubtful.get();
+            return value >= certain.get() && value <= most();
         }
 
         @Override
         public String toString() {
-            return "%d to %d".formatted(certain.get(), certain.get() + doubtful.get());
+            return "%d to %d".formatted(certain.get(), most());
         }
     }
 
