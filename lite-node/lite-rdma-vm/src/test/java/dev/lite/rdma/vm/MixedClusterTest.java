@@ -3,6 +3,7 @@ package dev.lite.rdma.vm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import dev.lite.mr.MrMain;
 import dev.lite.rdma.vm.Machine.Running;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,7 +22,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * Node processes that choose their fabrics themselves ({@code lite.fabric=auto}): a on one machine, b and c on the other
- * one, where c has no access to the RDMA device. So a and b use RDMA, b and c shared memory, and a and c TCP.
+ * one, where c has no access to the RDMA device. So a and b use RDMA, b and c shared memory, and a and c TCP. LITE-Log
+ * and LITE-MR run on them.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Isolated("its machines take both processors")
@@ -29,6 +31,7 @@ class MixedClusterTest {
     private static final Duration START = Duration.ofMinutes(6);
     private static final Duration SOON = Duration.ofSeconds(90);
     private static final int PORT = 7410;
+    private static final List<String> SMALL = List.of("-Xmx64m", "-XX:TieredStopAtLevel=1");
     private static final String NO_DEVICE = "this host has no RDMA device";
 
     private static Machines.@Nullable Pair machines;
@@ -44,7 +47,7 @@ class MixedClusterTest {
         Machine first = machines.a();
         Machine second = machines.b();
         Running zooKeeper =
-                first.java(List.of("-Xmx64m", "-XX:TieredStopAtLevel=1"), ZooKeeperProgram.class, first.address());
+                first.java(SMALL, ZooKeeperProgram.class, first.address());
         b = second.start(node("b", second));
         c = second.start(withoutDevice(node("c", second)));
         zooKeeper.awaitLine("zookeeper", START);
@@ -147,22 +150,46 @@ class MixedClusterTest {
     @Test
     @Order(3)
     void anLmrOverAllThreeNodesIsReadByApplicationsOfBothMachines() {
-        application(Objects.requireNonNull(machines).a(), "a", MixedProgram.WRITER);
-        application(Objects.requireNonNull(machines).b(), "c", MixedProgram.READER);
-    }
-
-    private static void application(Machine machine, String node, String role) {
-        Running program = machine.java(
-                List.of("-Xmx64m", "-XX:TieredStopAtLevel=1"),
-                MixedProgram.class,
-                role,
-                machine.memory() + "/" + node + "/node.sock");
-        assertThat(program.await(SOON)).as(program.output()).isZero();
-        System.out.println("mixed cluster: " + program.awaitLine(role, SOON));
+        application(MixedProgram.class, Objects.requireNonNull(machines).a(), "a", MixedProgram.WRITER);
+        application(MixedProgram.class, Objects.requireNonNull(machines).b(), "c", MixedProgram.READER);
     }
 
     @Test
     @Order(4)
+    void aLogOnANodeIsWrittenAndReadOverRdmaAndReadFromAThirdNode() {
+        application(AppsProgram.class, Objects.requireNonNull(machines).a(), "a", AppsProgram.LOG_WRITER);
+        application(AppsProgram.class, Objects.requireNonNull(machines).b(), "c", AppsProgram.LOG_READER);
+    }
+
+    @Test
+    @Order(5)
+    void workersOfBothMachinesCountTheWordsOfAnLmr() {
+        Machine first = Objects.requireNonNull(machines).a();
+        Running atA = worker(first, "a");
+        Running atB = worker(Objects.requireNonNull(machines).b(), "b");
+        atA.awaitLine("ok", SOON);
+        atB.awaitLine("ok", SOON);
+        application(AppsProgram.class, first, "a", AppsProgram.WORDS);
+        atA.kill();
+        atB.kill();
+    }
+
+    private static Running worker(Machine machine, String node) {
+        return machine.java(SMALL, MrMain.class, "worker", socket(machine, node), AppsProgram.GROUP, "1");
+    }
+
+    private static String socket(Machine machine, String node) {
+        return machine.memory() + "/" + node + "/node.sock";
+    }
+
+    private static void application(Class<?> program, Machine machine, String node, String role) {
+        Running running = machine.java(SMALL, program, role, socket(machine, node));
+        assertThat(running.await(SOON)).as(running.output()).isZero();
+        System.out.println("mixed cluster: " + running.awaitLine(role, SOON));
+    }
+
+    @Test
+    @Order(6)
     void aNodeThatRequiresRdmaDoesNotStartWithoutADevice() {
         Running node = Objects.requireNonNull(refused);
         assertThat(node.await(START)).as(node.output()).isEqualTo(1);

@@ -15,6 +15,7 @@ public final class Merge implements Values {
     private static final int KEY_FIRST = 64;
 
     private final Job job;
+    private final boolean bytewise;
     /** A heap: no reader's key is less than that of its parent, at half its index. */
     private final List<Source> heap = new ArrayList<>();
 
@@ -23,15 +24,35 @@ public final class Merge implements Values {
     private final Slice groupKey = new Slice();
     private boolean groupBegun;
 
-    private record Source(RunReader reader, int number) {}
+    private final class Source {
+        private final RunReader reader;
+        private final int number;
+        /** Of the current key. */
+        private long prefix;
+
+        Source(RunReader reader, int number) {
+            this.reader = reader;
+            this.number = number;
+        }
+
+        boolean next() {
+            boolean found = reader.next();
+            if (found && bytewise) {
+                Slice key = reader.key();
+                prefix = Bytes.prefix(key.array(), key.offset(), key.length());
+            }
+            return found;
+        }
+    }
 
     /** Opens the runs, and reads the first piece of each. */
     public Merge(LtMemory memory, Job job, List<Run> runs) {
         this.job = job;
+        bytewise = job.isBytewise();
         for (Run run : runs) {
-            RunReader reader = new RunReader(memory, run);
-            if (reader.next()) {
-                heap.add(new Source(reader, heap.size()));
+            Source source = new Source(new RunReader(memory, run), heap.size());
+            if (source.next()) {
+                heap.add(source);
             }
         }
         for (int i = heap.size() / 2 - 1; i >= 0; i--) {
@@ -42,7 +63,7 @@ public final class Merge implements Values {
     /** Moves to the next pair; false if there is none. */
     public boolean nextPair() {
         if (begun && !heap.isEmpty()) {
-            if (heap.getFirst().reader.next()) {
+            if (heap.getFirst().next()) {
                 sink(0);
             } else {
                 Source last = heap.removeLast();
@@ -97,10 +118,13 @@ public final class Merge implements Values {
             groupBegun = true;
             return true;
         }
-        if (heap.isEmpty() || key().compareTo(groupKey) != 0) {
-            return false;
-        }
-        return nextPair() && key().compareTo(groupKey) == 0;
+        return !heap.isEmpty() && isOfGroup() && nextPair() && isOfGroup();
+    }
+
+    private boolean isOfGroup() {
+        Slice key = key();
+        return key.length() == groupKey.length()
+                && Bytes.isEqual(key.array(), key.offset(), groupKey.array(), groupKey.offset(), key.length());
     }
 
     private void sink(int start) {
@@ -121,6 +145,9 @@ public final class Merge implements Values {
     }
 
     private boolean isLess(Source left, Source right) {
+        if (left.prefix != right.prefix) {
+            return left.prefix < right.prefix;
+        }
         int order = job.compare(left.reader.key(), right.reader.key());
         return order < 0 || (order == 0 && left.number < right.number);
     }

@@ -3,9 +3,16 @@ package dev.lite.mr.data;
 import dev.lite.mr.job.Job;
 import dev.lite.mr.job.Slice;
 
-/** Sorts the places of pairs by their keys: a merge sort, which compares the first 8 bytes of keys as numbers. One thread. */
+/**
+ * Sorts the places of pairs by their keys. Keys in the order of their bytes: a radix sort by their first 8, and a merge sort of those that
+ * have these in common. Others: a merge sort. One thread.
+ */
 final class PairSort {
     private static final int INSERTION = 12;
+    /** From this number of pairs on, a radix sort of the prefixes is faster. */
+    private static final int RADIX_MIN = 256;
+
+    private static final int DIGITS = 256;
 
     private final byte[] data;
     private final int head;
@@ -35,32 +42,77 @@ final class PairSort {
         int[] order = new int[unsorted.length];
         for (int i = 0; i < order.length; i++) {
             order[i] = i;
-            prefixes[i] = bytewise ? prefix(unsorted[i]) : 0;
+            prefixes[i] = bytewise ? Bytes.prefix(data, unsorted[i] + head, length(unsorted[i])) : 0;
         }
-        int[] sorted = order.clone();
-        sort(order, sorted, 0, order.length);
+        int[] sorted;
+        if (bytewise && order.length >= RADIX_MIN) {
+            sorted = sortByPrefix(order);
+            sortEqualPrefixes(sorted);
+        } else {
+            sorted = order.clone();
+            sort(order, sorted, 0, order.length);
+        }
         for (int i = 0; i < sorted.length; i++) {
             sorted[i] = places[sorted[i]];
         }
         return sorted;
     }
 
-    /** The first 8 bytes as a number, so that signed comparison has the order of unsigned bytes. */
-    private long prefix(int place) {
-        int length = length(place);
-        long word = 0;
-        if (length >= Long.BYTES) {
-            word = Long.reverseBytes((long) Hash.LONG.get(data, place + head));
-        } else {
-            for (int i = 0; i < Long.BYTES; i++) {
-                word = (word << Byte.SIZE) | (i < length ? data[place + head + i] & 0xff : 0);
+    /** A radix sort by the prefixes, from their last byte to their first. It keeps the order of equal ones. */
+    private int[] sortByPrefix(int[] unsorted) {
+        int count = unsorted.length;
+        int[] order = unsorted;
+        int[] orderNext = new int[count];
+        long[] keys = prefixes.clone();
+        long[] keysNext = new long[count];
+        for (int shift = 0; shift < Long.SIZE; shift += Byte.SIZE) {
+            int[] starts = new int[DIGITS + 1];
+            for (long key : keys) {
+                starts[digit(key, shift) + 1]++;
             }
+            if (starts[digit(keys[0], shift) + 1] == count) {
+                continue; // all have this byte
+            }
+            for (int i = 0; i < DIGITS; i++) {
+                starts[i + 1] += starts[i];
+            }
+            for (int i = 0; i < count; i++) {
+                int to = starts[digit(keys[i], shift)]++;
+                keysNext[to] = keys[i];
+                orderNext[to] = order[i];
+            }
+            long[] keysFree = keys;
+            keys = keysNext;
+            keysNext = keysFree;
+            int[] orderFree = order;
+            order = orderNext;
+            orderNext = orderFree;
         }
-        return word ^ Long.MIN_VALUE;
+        return order;
+    }
+
+    /** A byte of a prefix; the sign bit is flipped back, so that digits have the order of the signed numbers. */
+    private static int digit(long prefix, int shift) {
+        return (int) ((prefix ^ Long.MIN_VALUE) >>> shift) & 0xff;
+    }
+
+    private void sortEqualPrefixes(int[] sorted) {
+        int[] copy = null;
+        for (int from = 0; from < sorted.length; ) {
+            int to = from + 1;
+            while (to < sorted.length && prefixes[sorted[to]] == prefixes[sorted[from]]) {
+                to++;
+            }
+            if (to - from > 1) {
+                copy = copy == null ? sorted.clone() : copy;
+                sort(copy, sorted, from, to);
+            }
+            from = to;
+        }
     }
 
     private int length(int place) {
-        return (int) Hash.INT.get(data, place + Integer.BYTES);
+        return (int) Bytes.INT.get(data, place + Integer.BYTES);
     }
 
     /** Sorts a range into {@code target}; both arrays have the same content there before. */

@@ -35,8 +35,8 @@ public final class RunReader {
             }
             load(run.pieces().get(nextPiece++));
         }
-        int keyLength = (int) Hash.INT.get(piece, at);
-        int valueLength = (int) Hash.INT.get(piece, at + Integer.BYTES);
+        int keyLength = (int) Bytes.INT.get(piece, at);
+        int valueLength = (int) Bytes.INT.get(piece, at + Integer.BYTES);
         key.set(piece, at + Run.HEAD, keyLength);
         value.set(piece, at + Run.HEAD + keyLength, valueLength);
         at += Run.HEAD + keyLength + valueLength;

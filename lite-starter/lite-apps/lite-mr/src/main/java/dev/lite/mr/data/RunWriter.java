@@ -42,8 +42,8 @@ public final class RunWriter implements Table.Sink {
                         Arrays.copyOf(buffer, Math.min(Run.PIECE_BYTES_MAX, Math.max(buffer.length * 4, used + bytes)));
             }
         }
-        Hash.INT.set(buffer, used, key.length());
-        Hash.INT.set(buffer, used + Integer.BYTES, value.length());
+        Bytes.INT.set(buffer, used, key.length());
+        Bytes.INT.set(buffer, used + Integer.BYTES, value.length());
         int at = used + Run.HEAD;
         System.arraycopy(key.array(), key.offset(), buffer, at, key.length());
         System.arraycopy(value.array(), value.offset(), buffer, at + key.length(), value.length());
@@ -76,7 +76,7 @@ public final class RunWriter implements Table.Sink {
     private int middle(int start, int end) {
         int at = start;
         while (at < start + (end - start) / 2) {
-            at += Run.HEAD + (int) Hash.INT.get(buffer, at) + (int) Hash.INT.get(buffer, at + Integer.BYTES);
+            at += Run.HEAD + (int) Bytes.INT.get(buffer, at) + (int) Bytes.INT.get(buffer, at + Integer.BYTES);
         }
         return at;
     }

@@ -61,29 +61,29 @@ public final class Table {
     /** Adds a pair with a number. */
     public void add(byte[] array, int keyOffset, int keyLength, long value) {
         if (combiner != Combiner.SUM) {
-            Hash.LONG.set(number, 0, value);
+            Bytes.LONG.set(number, 0, value);
             add(array, keyOffset, keyLength, number, 0, Long.BYTES);
             return;
         }
         checkKey(keyLength);
-        int hash = Hash.of(array, keyOffset, keyLength);
+        int hash = Bytes.hash(array, keyOffset, keyLength);
         int slot = find(hash, array, keyOffset, keyLength);
         if (slots[slot] == 0) {
-            Hash.LONG.set(number, 0, value);
+            Bytes.LONG.set(number, 0, value);
             insert(slot, hash, array, keyOffset, keyLength, number, 0, Long.BYTES);
             return;
         }
         int pair = (int) slots[slot] - 1;
-        checkLength((int) Hash.INT.get(data, pair + 2 * Integer.BYTES), Long.BYTES);
+        checkLength((int) Bytes.INT.get(data, pair + 2 * Integer.BYTES), Long.BYTES);
         int at = pair + HEAD + keyLength;
-        Hash.LONG.set(data, at, (long) Hash.LONG.get(data, at) + value);
+        Bytes.LONG.set(data, at, (long) Bytes.LONG.get(data, at) + value);
     }
 
     /** Adds a pair. */
     public void add(byte[] key, int keyOffset, int keyLength, byte[] value, int valueOffset, int valueLength) {
         checkKey(keyLength);
         checkValue(valueLength);
-        int hash = Hash.of(key, keyOffset, keyLength);
+        int hash = Bytes.hash(key, keyOffset, keyLength);
         if (combiner == null) {
             append(hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
             return;
@@ -111,7 +111,7 @@ public final class Table {
             for (; at < end; at = other.after(at)) {
                 int key = other.keyLength(at);
                 int value = at + HEAD + key;
-                fold((int) Hash.INT.get(other.data, at), other.data, at + HEAD, key, value, other.valueLength(at));
+                fold((int) Bytes.INT.get(other.data, at), other.data, at + HEAD, key, value, other.valueLength(at));
             }
         }
     }
@@ -125,7 +125,7 @@ public final class Table {
         int pairs = 0;
         int at = start;
         for (; pairs < AHEAD && at < other.used; at = other.after(at)) {
-            ahead[pairs++] = slots[(int) Hash.INT.get(other.data, at) & mask];
+            ahead[pairs++] = slots[(int) Bytes.INT.get(other.data, at) & mask];
         }
         for (int i = 0; i < pairs; i++) {
             if (ahead[i] != 0) {
@@ -145,7 +145,7 @@ public final class Table {
     }
 
     private void combine(int pair, int keyLength, byte[] array, int value, int valueLength) {
-        checkLength((int) Hash.INT.get(data, pair + 2 * Integer.BYTES), valueLength);
+        checkLength((int) Bytes.INT.get(data, pair + 2 * Integer.BYTES), valueLength);
         if (combiner != null) {
             combiner.combine(
                     accumulated.set(data, pair + HEAD + keyLength, valueLength), given.set(array, value, valueLength));
@@ -184,7 +184,7 @@ public final class Table {
             }
             if ((int) (found >>> 32) == hash) {
                 int at = (int) found - 1;
-                if (keyLength(at) == length && Hash.isEqual(data, at + HEAD, key, offset, length)) {
+                if (keyLength(at) == length && Bytes.isEqual(data, at + HEAD, key, offset, length)) {
                     return slot;
                 }
             }
@@ -224,9 +224,9 @@ public final class Table {
         int at = used;
         int end = at + HEAD + keyLength + valueLength;
         ensure(end);
-        Hash.INT.set(data, at, hash);
-        Hash.INT.set(data, at + Integer.BYTES, keyLength);
-        Hash.INT.set(data, at + 2 * Integer.BYTES, valueLength);
+        Bytes.INT.set(data, at, hash);
+        Bytes.INT.set(data, at + Integer.BYTES, keyLength);
+        Bytes.INT.set(data, at + 2 * Integer.BYTES, valueLength);
         System.arraycopy(key, keyOffset, data, at + HEAD, keyLength);
         System.arraycopy(value, valueOffset, data, at + HEAD + keyLength, valueLength);
         used = end;
@@ -245,11 +245,11 @@ public final class Table {
     }
 
     private int keyLength(int at) {
-        return (int) Hash.INT.get(data, at + Integer.BYTES);
+        return (int) Bytes.INT.get(data, at + Integer.BYTES);
     }
 
     private int valueLength(int at) {
-        return (int) Hash.INT.get(data, at + 2 * Integer.BYTES);
+        return (int) Bytes.INT.get(data, at + 2 * Integer.BYTES);
     }
 
     private int after(int at) {
@@ -280,7 +280,7 @@ public final class Table {
         int index = 0;
         for (int at = 0; at < used; at = after(at)) {
             int number =
-                    job.partition(key.set(data, at + HEAD, keyLength(at)), (int) Hash.INT.get(data, at), partitions);
+                    job.partition(key.set(data, at + HEAD, keyLength(at)), (int) Bytes.INT.get(data, at), partitions);
             if (number < 0 || number >= partitions) {
                 throw new IllegalArgumentException("the job put the key \"%s\" into partition %d; there are %d"
                         .formatted(key, number, partitions));

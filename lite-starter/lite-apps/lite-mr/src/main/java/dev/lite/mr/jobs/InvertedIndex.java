@@ -21,14 +21,11 @@ public final class InvertedIndex extends Job {
         input.putInt(0, record.input());
         byte[] array = record.array();
         int end = record.offset() + record.length();
-        int start = record.offset();
-        for (int at = start; at <= end; at++) {
-            if (at == end || (array[at] & 0xff) <= ' ') {
-                if (at > start) {
-                    out.emit(word.set(array, start, at - start), input);
-                }
-                start = at + 1;
-            }
+        int start = Words.start(array, record.offset(), end);
+        while (start < end) {
+            int after = Words.end(array, start, end);
+            out.emit(word.set(array, start, after - start), input);
+            start = Words.start(array, after, end);
         }
     }
 

@@ -14,18 +14,11 @@ public final class WordCount extends Job {
     public void map(InputRecord record, Emitter out) {
         byte[] array = record.array();
         int end = record.offset() + record.length();
-        int at = record.offset();
-        while (at < end) {
-            while (at < end && (array[at] & 0xff) <= ' ') {
-                at++;
-            }
-            int start = at;
-            while (at < end && (array[at] & 0xff) > ' ') {
-                at++;
-            }
-            if (at > start) {
-                out.emit(array, start, at - start, 1);
-            }
+        int start = Words.start(array, record.offset(), end);
+        while (start < end) {
+            int after = Words.end(array, start, end);
+            out.emit(array, start, after - start, 1);
+            start = Words.start(array, after, end);
         }
     }
 

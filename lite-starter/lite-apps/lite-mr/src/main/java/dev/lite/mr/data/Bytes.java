@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/** A hash of bytes, 8 at a time. The same in every process, since it chooses the partition. */
-final class Hash {
+/** Hash, equality and order of ranges of bytes, 8 at a time. */
+final class Bytes {
     static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
             .withInvokeExactBehavior();
     static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
@@ -13,9 +13,10 @@ final class Hash {
 
     private static final long FACTOR = 0x9E37_79B9_7F4A_7C15L;
 
-    private Hash() {}
+    private Bytes() {}
 
-    static int of(byte[] array, int offset, int length) {
+    /** The same in every process, since it chooses the partition. */
+    static int hash(byte[] array, int offset, int length) {
         long hash = length * FACTOR;
         int at = offset;
         int left = length;
@@ -52,6 +53,13 @@ final class Hash {
             word = (word << Byte.SIZE) | (array[at + i] & 0xff);
         }
         return word;
+    }
+
+    /** The first 8 bytes, with zeros behind a shorter range, as a number: signed comparison has the order of unsigned bytes. */
+    static long prefix(byte[] array, int offset, int length) {
+        long word =
+                length >= Long.BYTES ? (long) LONG.get(array, offset) : length == 0 ? 0 : tail(array, offset, length);
+        return Long.reverseBytes(word) ^ Long.MIN_VALUE;
     }
 
     private static long mix(long word) {
