@@ -44,15 +44,30 @@ final class Execution {
     /** Of the task under way: a late cancellation of the one before does not reach it. */
     private AtomicBoolean cancelled = new AtomicBoolean();
 
-    private Execution(MrWorker worker, long number, RecordFormat format, int partitions, LmrHandle board, Job job) {
+    private Execution(
+            MrWorker worker,
+            long number,
+            RecordFormat format,
+            int partitions,
+            LmrHandle board,
+            Job job,
+            Tables tables) {
         this.worker = worker;
         this.number = number;
         this.format = format;
         this.partitions = partitions;
         this.board = board;
         this.job = job;
-        task = new Table(job.combiner());
-        kept = new Table(job.combiner());
+        task = tables.task;
+        kept = tables.kept;
+        task.begin(job.combiner());
+        kept.begin(job.combiner());
+    }
+
+    /** What a thread keeps from job to job. */
+    static final class Tables {
+        private final Table task = new Table(null);
+        private final Table kept = new Table(null);
     }
 
     /** The task is not wanted any more. */
@@ -78,7 +93,8 @@ final class Execution {
             RecordFormat format,
             int partitions,
             LmrHandle board,
-            Map<String, String> parameters) {
+            Map<String, String> parameters,
+            Tables tables) {
         Class<? extends Job> found;
         try {
             found = Class.forName(type, true, worker.loader()).asSubclass(Job.class);
@@ -86,7 +102,7 @@ final class Execution {
             throw new MrException("the class %s is not on the worker's class path: %s".formatted(type, e), e);
         }
         Job job = Preparation.instantiate(found, parameters);
-        return new Execution(worker, number, format, partitions, board, job);
+        return new Execution(worker, number, format, partitions, board, job, tables);
     }
 
     long number() {
@@ -311,6 +327,8 @@ final class Execution {
 
     /** Frees everything. */
     void close() {
+        task.begin(null);
+        kept.begin(null);
         written.values().forEach(writers -> writers.forEach(RunWriter::free));
         written.clear();
         try {

@@ -1,8 +1,12 @@
 package dev.lite.mr;
 
+import dev.lite.mr.data.KeptRun;
 import dev.lite.mr.job.Slice;
+import java.util.AbstractList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.RandomAccess;
 
 /**
  * What a job did.
@@ -15,7 +19,7 @@ import java.util.Map;
 public record JobResult(List<Pair> pairs, long pairCount, Map<String, Long> counters, List<String> again) {
     /** Copies the collections. */
     public JobResult {
-        pairs = List.copyOf(pairs);
+        pairs = pairs instanceof KeptPairs ? pairs : List.copyOf(pairs);
         counters = Map.copyOf(counters);
         again = List.copyOf(again);
     }
@@ -27,4 +31,29 @@ public record JobResult(List<Pair> pairs, long pairCount, Map<String, Long> coun
      * @param value likewise
      */
     public record Pair(Slice key, Slice value) {}
+
+    /** The pairs of a run as a list, which makes each pair when it is asked for. */
+    static List<Pair> pairs(KeptRun run) {
+        return new KeptPairs(run);
+    }
+
+    private static final class KeptPairs extends AbstractList<Pair> implements RandomAccess {
+        private final KeptRun run;
+
+        KeptPairs(KeptRun run) {
+            this.run = run;
+        }
+
+        @Override
+        public int size() {
+            return run.count();
+        }
+
+        @Override
+        public Pair get(int index) {
+            Pair pair = new Pair(new Slice(), new Slice());
+            run.get(Objects.checkIndex(index, size()), pair.key, pair.value);
+            return pair;
+        }
+    }
 }

@@ -5,17 +5,16 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
+import dev.lite.mr.data.KeptRun;
 import dev.lite.mr.data.Run;
 import dev.lite.mr.data.RunReader;
 import dev.lite.mr.job.Job;
-import dev.lite.mr.job.Slice;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
 import java.util.List;
 
 /** Copies the result of a job to its output. One thread. */
@@ -25,7 +24,7 @@ final class ResultWriter {
     private final Lite lite;
     private final JobSpec spec;
     private final Job job;
-    private List<JobResult.Pair> pairs = new ArrayList<>();
+    private List<JobResult.Pair> pairs = List.of();
     private long pairCount;
 
     ResultWriter(Lite lite, JobSpec spec, Job job) {
@@ -48,7 +47,7 @@ final class ResultWriter {
      * @throws LiteException if the result was lost; the writer can be used again
      */
     void write(Run run) {
-        pairs = new ArrayList<>();
+        pairs = List.of();
         pairCount = 0;
         switch (spec.output()) {
             case Output.Memory memory -> toMemory(run);
@@ -62,11 +61,7 @@ final class ResultWriter {
             throw new MrException("the result has %d bytes; memory takes at most %d. Use a file or an LMR"
                     .formatted(run.bytes(), MEMORY_BYTES_MAX));
         }
-        RunReader reader = new RunReader(lite.memory(), run);
-        while (reader.next()) {
-            pairs.add(new JobResult.Pair(
-                    Slice.of(reader.key().toBytes()), Slice.of(reader.value().toBytes())));
-        }
+        pairs = JobResult.pairs(KeptRun.read(lite.memory(), run));
         pairCount = pairs.size();
     }
 

@@ -15,6 +15,7 @@ final class TaskThread implements Runnable {
 
     private final MrWorker worker;
     private final int number;
+    private final Execution.Tables tables = new Execution.Tables();
     private @Nullable Execution execution;
     private volatile @Nullable Watched watched;
 
@@ -164,7 +165,7 @@ final class TaskThread implements Runnable {
         LmrHandle board = worker.lite().memory().map(in.number(), Permission.READ);
         boolean begun = false;
         try {
-            Execution started = Execution.start(worker, job, type, format, partitions, board, in.texts());
+            Execution started = Execution.start(worker, job, type, format, partitions, board, in.texts(), tables);
             execution = started;
             begun = true;
             return started;

@@ -319,11 +319,6 @@ public final class SlowJobs {
         }
 
         @Override
-        public boolean isBytewise() {
-            return false;
-        }
-
-        @Override
         public void reduce(Slice key, Values values, Reduced out) {
             out.count(key.byteAt(0) == 'w' ? "first" : "last", 1);
             super.reduce(key, values, out);

@@ -35,11 +35,7 @@ public final class RunReader {
             }
             load(run.pieces().get(nextPiece++));
         }
-        int keyLength = (int) Bytes.INT.get(piece, at);
-        int valueLength = (int) Bytes.INT.get(piece, at + Integer.BYTES);
-        key.set(piece, at + Run.HEAD, keyLength);
-        value.set(piece, at + Run.HEAD + keyLength, valueLength);
-        at += Run.HEAD + keyLength + valueLength;
+        at = Run.get(piece, at, key, value);
         return true;
     }
 
@@ -47,11 +43,16 @@ public final class RunReader {
         if (piece.length < next.bytes()) {
             piece = new byte[next.bytes()];
         }
-        try (LmrHandle lmr = memory.map(next.id(), Permission.READ)) {
-            lmr.read(0, MemorySegment.ofArray(piece).asSlice(0, next.bytes()));
-        }
+        read(memory, next, piece);
         at = 0;
         end = next.bytes();
+    }
+
+    /** Copies a piece to the beginning of an array. */
+    static void read(LtMemory memory, Run.Piece piece, byte[] target) {
+        try (LmrHandle lmr = memory.map(piece.id(), Permission.READ)) {
+            lmr.read(0, MemorySegment.ofArray(target).asSlice(0, piece.bytes()));
+        }
     }
 
     /** The current key, valid until {@link #next}. */

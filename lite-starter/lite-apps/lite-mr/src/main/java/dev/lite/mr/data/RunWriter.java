@@ -76,7 +76,7 @@ public final class RunWriter implements Table.Sink {
     private int middle(int start, int end) {
         int at = start;
         while (at < start + (end - start) / 2) {
-            at += Run.HEAD + (int) Bytes.INT.get(buffer, at) + (int) Bytes.INT.get(buffer, at + Integer.BYTES);
+            at = Run.after(buffer, at);
         }
         return at;
     }

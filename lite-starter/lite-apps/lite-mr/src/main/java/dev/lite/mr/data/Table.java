@@ -16,11 +16,15 @@ public final class Table {
     private static final int BYTES_FIRST = 64 << 10;
     /** An array's index is an int; a task emits at most this. */
     private static final int BYTES_MAX = 1 << 30;
+    /** The longest array that stays from job to job: copying live arrays is what makes a garbage collection take long. */
+    private static final int BYTES_KEPT_MAX = 32 << 20;
+
+    private static final int SLOTS_FIRST = 1024;
 
     /** How many pairs {@link #touch} reads. */
     private static final int AHEAD = 32;
 
-    private final @Nullable Combiner combiner;
+    private @Nullable Combiner combiner;
     private final Slice accumulated = new Slice();
     private final Slice given = new Slice();
     private final byte[] number = new byte[Long.BYTES];
@@ -38,7 +42,17 @@ public final class Table {
     /** Creates an empty table, without a combiner if it is null. */
     public Table(@Nullable Combiner combiner) {
         this.combiner = combiner;
-        slots = new long[combiner == null ? 0 : 1024];
+        slots = new long[combiner == null ? 0 : SLOTS_FIRST];
+    }
+
+    /** Removes all pairs, and takes the combiner of another job. Keeps up to {@value #BYTES_KEPT_MAX} bytes of heap for it. */
+    public void begin(@Nullable Combiner newCombiner) {
+        combiner = newCombiner;
+        slots = new long[newCombiner == null ? 0 : SLOTS_FIRST];
+        if (data.length > BYTES_KEPT_MAX) {
+            data = new byte[BYTES_FIRST];
+        }
+        clear();
     }
 
     /** The bytes that the pairs take. */

@@ -64,9 +64,13 @@ public abstract class Job {
         return left.compareTo(right);
     }
 
-    /** Whether {@link #compare} is the default; then LITE-MR compares most keys by their first 8 bytes. */
-    public boolean isBytewise() {
-        return true;
+    /** Whether {@link #compare} is not overridden; then LITE-MR compares most keys by their first 8 bytes. */
+    public final boolean isBytewise() {
+        try {
+            return getClass().getMethod("compare", Slice.class, Slice.class).getDeclaringClass() == Job.class;
+        } catch (NoSuchMethodException e) {
+            throw new AssertionError("a job has a method compare", e);
+        }
     }
 
     /**
