@@ -44,7 +44,7 @@ public interface LtMemory {
      * @throws LmrPermissionException if the LMR exists and the caller's principal lacks one of {@code permissions}
      * @throws LimitExceededException like {@link #malloc(LmrSpec, Duration)}
      * @throws NodeUnreachableException like {@link #malloc(LmrSpec, Duration)}
-     * @throws ClusterUnavailableException if the directory cannot be reached
+     * @throws ClusterUnavailableException if the directory cannot be reached, or does not answer; the LMR may exist then
      * @throws LiteTimeoutException if the deadline passed first; the LMR may exist then
      */
     LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline);

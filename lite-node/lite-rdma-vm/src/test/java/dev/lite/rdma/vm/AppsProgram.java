@@ -23,7 +23,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
-import org.jspecify.annotations.Nullable;
 
 /** Applications with LITE-Log and LITE-MR, attached to nodes that reach each other over RDMA. */
 final class AppsProgram {
@@ -68,7 +67,7 @@ final class AppsProgram {
         LogSpec spec = LogSpec.defaults()
                 .withSegmentBytes(SEGMENT_BYTES)
                 .withPlacement(Placement.on(OWNER))
-                .withDefaultPermissions(Permission.values());
+                .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC);
         try (LiteLogs logs = new LiteLogs(lite, DEADLINE);
                 LiteLog log = logs.create(LOG, spec)) {
             for (int i = 0; i < TRANSACTIONS; i++) {
@@ -94,8 +93,10 @@ final class AppsProgram {
     private static void readAll(LiteLog log) {
         try (LogReader reader = log.reader(log.firstPosition())) {
             for (int i = 0; i < TRANSACTIONS; i++) {
-                @Nullable LogTransaction next = reader.next(DEADLINE);
-                require(next != null, "no transaction " + i);
+                LogTransaction next = reader.next(DEADLINE);
+                if (next == null) {
+                    throw new IllegalStateException("no transaction " + i);
+                }
                 require(next.entries().size() == 1 + i % 3, "transaction " + i + " is not whole");
                 for (int j = 0; j < next.entries().size(); j++) {
                     require(ByteBuffer.wrap(next.bytes(j)).equals(ByteBuffer.wrap(entry(i, j))), "wrong entry in " + i);

@@ -144,32 +144,48 @@ public final class MemoryService {
         }
     }
 
-    /** Publishes a prepared LMR; frees it if that fails. */
-    public void publish(Mapping mapping, Deadline deadline) {
+    /**
+     * Publishes a prepared LMR; frees it if that fails.
+     *
+     * @param shared whether others may map it as their own as soon as the directory has its name: then it stays if the
+     *     directory has it, although the answer was lost
+     */
+    public void publish(Mapping mapping, boolean shared, Deadline deadline) {
         boolean published = false;
+        boolean refused = false;
         try {
             LmrRecord lmr = mapping.lmr();
             String name = mapping.name().orElse(null);
             if (name == null) {
                 records.add(lmr);
             } else if (!directory.create(name, lmr.encode(), deadline.remaining())) {
+                refused = true;
                 throw nameTaken(name);
             }
             published = true;
             records.endUnpublished(mapping.id());
         } finally {
             if (!published) {
-                discard(mapping);
+                discard(mapping, shared && !refused);
             }
         }
     }
 
     /** Frees a prepared LMR and ends its handle. Its owner uncounts the handle itself. */
     public void discard(Mapping mapping) {
+        discard(mapping, false);
+    }
+
+    private void discard(Mapping mapping, boolean unlessPublished) {
         mapping.end(new LmrFreedException("it was not published"));
         mappings.remove(mapping);
-        // If the directory did not answer, it may have the record. So the reclaimer removes the record first.
-        reclaimer.reclaimLater(mapping.name().orElse(null), mapping.lmr());
+        String name = mapping.name().orElse(null);
+        if (unlessPublished && name != null) {
+            reclaimer.reclaimUnlessPublished(name, mapping.lmr());
+        } else {
+            // If the directory did not answer, it may have the record. So the reclaimer removes the record first.
+            reclaimer.reclaimLater(name, mapping.lmr());
+        }
         records.endUnpublished(mapping.id());
     }
 

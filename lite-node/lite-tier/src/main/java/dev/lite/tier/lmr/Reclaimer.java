@@ -104,6 +104,11 @@ public final class Reclaimer implements AutoCloseable {
         enqueue(new Reclamation(name, lmr, From.RECORD));
     }
 
+    /** Reclaims a named LMR in the background, unless the directory has its record: then others may have mapped it, and it lives. */
+    void reclaimUnlessPublished(String name, LmrRecord lmr) {
+        enqueue(new Reclamation(name, lmr, From.NO_RECORD));
+    }
+
     /** Reclaims a named LMR, whose record the caller has removed, in the background. */
     void reclaimRemoved(String name, LmrRecord lmr) {
         enqueue(new Reclamation(name, lmr, From.MAPPINGS));
@@ -225,6 +230,8 @@ public final class Reclaimer implements AutoCloseable {
     /** The first step of a reclamation. The last one, removing the record, is only for those that begin with it. */
     private enum From {
         RECORD,
+        /** The steps of {@link #MAPPINGS}, if the directory has no record. */
+        NO_RECORD,
         MAPPINGS,
         EXTENTS
     }
@@ -246,6 +253,10 @@ public final class Reclaimer implements AutoCloseable {
 
         /** Runs the steps as far as possible; returns whether all are done. */
         boolean attempt(Deadline deadline) {
+            if (from == From.NO_RECORD && records.find(name, lmr.id(), deadline).isPresent()) {
+                log.info("lmr={} name={} was published, although its creator got no answer: it stays", lmr.id(), name);
+                return true;
+            }
             return (from != From.RECORD || stopMapping(deadline))
                     && (from == From.EXTENTS || revokeAll(deadline))
                     && atAll(holders(), given, node -> giveBack(node, deadline))

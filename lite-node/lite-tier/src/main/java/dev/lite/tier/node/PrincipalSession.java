@@ -156,7 +156,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             }
             try {
                 Mapping mapping = prepare(spec, Permission.toBits(permissions), until);
-                publish(mapping, until);
+                publish(mapping, spec.lifetime() == Lifetime.UNTIL_FREED, until);
                 return mapping;
             } catch (LmrExistsException another) {
                 if (until.passed()) {
@@ -215,10 +215,10 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public void publish(TierHandle handle, Duration callDeadline) {
-        publish(handle, Deadline.in(callDeadline));
+        publish(handle, false, Deadline.in(callDeadline));
     }
 
-    private void publish(TierHandle handle, Deadline until) {
+    private void publish(TierHandle handle, boolean shared, Deadline until) {
         Mapping mapping = own(handle);
         synchronized (this) {
             if (!prepared.remove(mapping)) {
@@ -231,7 +231,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         }
         boolean published = false;
         try {
-            lmrs.memory().publish(mapping, until);
+            lmrs.memory().publish(mapping, shared, until);
             published = true;
         } finally {
             ifPublished(mapping, published);
