@@ -134,11 +134,11 @@ final class AppsProgram {
                     .withSplitBytes(SPLIT_BYTES)
                     .withWorkerWait(DEADLINE));
             Map<String, Long> counted = new HashMap<>();
-            result.pairs().forEach(pair -> counted.put(
-                    pair.key().text(), pair.value().getLong(0)));
+            result.pairs()
+                    .forEach(pair -> counted.put(pair.key().text(), pair.value().getLong(0)));
             require(counted.equals(expected), "other counts than those of a plain program");
-            System.out.println(
-                    WORDS + " counted " + TEXT_WORDS + " words with " + master.workers() + " workers; again: " + result.again());
+            System.out.println(WORDS + " counted " + TEXT_WORDS + " words with " + master.workers()
+                    + " workers; again: " + result.again());
             require(master.workers() == 2, "a worker was lost");
         }
     }

@@ -46,8 +46,7 @@ class MixedClusterTest {
         machines = Machines.two("mixed");
         Machine first = machines.a();
         Machine second = machines.b();
-        Running zooKeeper =
-                first.java(SMALL, ZooKeeperProgram.class, first.address());
+        Running zooKeeper = first.java(SMALL, ZooKeeperProgram.class, first.address());
         b = second.start(node("b", second));
         c = second.start(withoutDevice(node("c", second)));
         zooKeeper.awaitLine("zookeeper", START);
