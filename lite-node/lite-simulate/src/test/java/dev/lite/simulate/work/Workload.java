@@ -36,6 +36,7 @@ public final class Workload {
         this.simulation = cluster.simulation();
         parts.add(new Words(cluster));
         parts.add(new Blocks(cluster));
+        parts.add(new Shares(cluster));
         parts.add(new Locks(cluster));
         parts.add(new Calls(cluster));
         if (!Without.is("orders")) {
