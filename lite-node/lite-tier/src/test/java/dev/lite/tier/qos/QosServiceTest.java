@@ -201,6 +201,8 @@ class QosServiceTest {
         }
         assertThat(low.isGated()).isTrue();
         assertThat(high.isGated()).isFalse();
+        assertThat(service.open("late", Priority.HIGH).isGated()).isFalse();
+        assertThat(service.open("late", Priority.LOW).isGated()).isTrue();
         assertThat(gateChanges).hasValue(before + 1);
         Admission admission = Objects.requireNonNull(low.admission(false));
         assertThat(admission.isLimited(true)).isTrue();
