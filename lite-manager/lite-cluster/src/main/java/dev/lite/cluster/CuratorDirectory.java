@@ -2,6 +2,7 @@ package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -23,6 +24,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class CuratorDirectory implements ClusterDirectory {
     private static final Logger log = LoggerFactory.getLogger(CuratorDirectory.class);
+    private static final long RECONNECT_PAUSE_NS = 50_000_000;
 
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
@@ -211,13 +213,22 @@ public final class CuratorDirectory implements ClusterDirectory {
         return functions.serving(function, functions.isFilled() ? Deadline.in(deadline) : begin(deadline));
     }
 
+    /** Waits for the first connection, and makes the layout on it, also if it is lost meanwhile; later, a lost connection is an error. */
     private Deadline begin(Duration duration) {
         Deadline deadline = Deadline.in(duration);
-        session.requireUp(deadline);
-        if (!layoutMade) {
-            makeLayout(deadline);
-            layoutMade = true;
+        while (!layoutMade) {
+            try {
+                session.requireUp(deadline);
+                makeLayout(deadline);
+                layoutMade = true;
+            } catch (ClusterUnavailableException e) {
+                if (deadline.passed() || Thread.currentThread().isInterrupted() || !session.isLoss(e)) {
+                    throw e;
+                }
+                Polling.sleepNs(RECONNECT_PAUSE_NS);
+            }
         }
+        session.requireUp(deadline);
         return deadline;
     }
 

@@ -24,6 +24,7 @@ import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.BoundedExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.OpResult;
@@ -283,6 +284,16 @@ final class ZooKeeperSession implements AutoCloseable {
                 : zooKeeper().getSessionTimeout();
     }
 
+    /** Whether a request failed because the connection or the session was lost, so that the next one may succeed. */
+    boolean isLoss(ClusterUnavailableException failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof KeeperException) {
+                return true;
+            }
+        }
+        return state == State.DISCONNECTED;
+    }
+
     /** Waits until connected; {@link State} says when it waits and when it throws. */
     void requireUp(Deadline deadline) {
         if (state == State.UP) {
@@ -483,7 +494,8 @@ final class ZooKeeperSession implements AutoCloseable {
         switch (code) {
             case CONNECTIONLOSS, SESSIONEXPIRED, SESSIONMOVED, OPERATIONTIMEOUT, REQUESTTIMEOUT, SYSTEMERROR ->
                 answer.completeExceptionally(new ClusterUnavailableException(
-                        "the connection to ZooKeeper at %s is lost: %s".formatted(connectString, code)));
+                        "the connection to ZooKeeper at %s is lost: %s".formatted(connectString, code),
+                        KeeperException.create(code, path)));
             case NOAUTH, AUTHFAILED, INVALIDACL ->
                 answer.completeExceptionally(new ClusterUnavailableException(
                         "ZooKeeper at %s refuses %s to %s (%s): it belongs to another user or was made with another password"

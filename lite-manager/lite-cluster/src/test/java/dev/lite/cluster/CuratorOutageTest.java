@@ -35,4 +35,20 @@ class CuratorOutageTest {
             assertThat(recorded.registeredAgain).isEmpty();
         }
     }
+
+    @Test
+    void aProcessThatLosesItsFirstConnectionWhileItStartsWaitsForTheNextOne() throws InterruptedException {
+        try (CuratorDirectory starting = zooKeeper.open("starts", Waits.seconds(6))) {
+            Waits.until("it is connected", starting::isAvailable);
+            zooKeeper.stop();
+            Waits.until("it notices", () -> !starting.isAvailable());
+            Thread back = Thread.ofPlatform().start(() -> {
+                Waits.pass(Duration.ofMillis(500));
+                zooKeeper.start();
+            });
+
+            assertThat(starting.nodesNow(DEADLINE)).isEmpty();
+            back.join();
+        }
+    }
 }
