@@ -1,15 +1,16 @@
 package dev.lite.process;
 
 import jakarta.servlet.ServletException;
-import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.catalina.connector.Request;
 import org.apache.catalina.connector.Response;
 import org.apache.catalina.valves.ValveBase;
 import org.apache.coyote.ActionCode;
+import org.apache.tomcat.util.net.ApplicationBufferHandler;
 
 /**
  * Reads the rest of the bodies of refused requests, so that their clients find the answer. A client may send it slowly, or never. So at
@@ -18,7 +19,6 @@ import org.apache.coyote.ActionCode;
 final class UnreadBodies extends ValveBase {
     private static final int READERS_MAX = 4;
     private static final long READ_NS_MAX = TimeUnit.SECONDS.toNanos(2);
-    private static final int PIECE_BYTES = 8192;
 
     private final Semaphore readers = new Semaphore(READERS_MAX);
 
@@ -41,15 +41,35 @@ final class UnreadBodies extends ValveBase {
                 : request.getHeader("Transfer-Encoding") != null;
     }
 
+    /** Takes a piece of a body, of which nobody needs the content. */
+    private static final class Dropped implements ApplicationBufferHandler {
+        private ByteBuffer piece = ByteBuffer.allocate(0);
+
+        @Override
+        public void setByteBuffer(ByteBuffer buffer) {
+            piece = buffer;
+        }
+
+        @Override
+        public ByteBuffer getByteBuffer() {
+            return piece;
+        }
+
+        @Override
+        public void expand(int size) {
+            // Tomcat passes its own buffer.
+        }
+    }
+
     private boolean readRest(Request request) {
         if (!readers.tryAcquire()) {
             return false;
         }
         try {
-            ServletInputStream body = request.getInputStream();
-            byte[] piece = new byte[PIECE_BYTES];
+            // Not by the stream of the servlet, which is closed once an error page has answered.
+            Dropped piece = new Dropped();
             for (long beginNs = System.nanoTime(); System.nanoTime() - beginNs < READ_NS_MAX; ) {
-                if (body.read(piece) < 0) {
+                if (request.getCoyoteRequest().doRead(piece) < 0) {
                     return true;
                 }
             }

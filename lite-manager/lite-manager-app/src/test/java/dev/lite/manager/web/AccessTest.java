@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.cluster.process.StartException;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
+import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -179,6 +182,35 @@ class AccessTest {
                 .header("Authorization", "Bearer " + token)
                 .header("Content-Type", "application/json")
                 .POST(HttpRequest.BodyPublishers.ofString("{}")));
+    }
+
+    @Test
+    void aRefusedRequestWhoseBodyArrivesAfterTheAnswerLeavesItsConnectionUsable() throws IOException {
+        try (RunningManager manager = new RunningManager(work, "--lite.manager.token=" + TOKEN);
+                Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port())) {
+            socket.setSoTimeout(Math.toIntExact(Waits.seconds(5).toMillis()));
+            for (int request = 0; request < 3; request++) {
+                socket.getOutputStream().write("""
+                                POST /api/rebalance HTTP/1.1\r
+                                Host: 127.0.0.1\r
+                                Content-Type: application/json\r
+                                Content-Length: 2\r
+                                \r
+                                """.getBytes(StandardCharsets.US_ASCII));
+                StringBuilder answer = new StringBuilder();
+                while (!answer.toString().endsWith("\r\n\r\n")) {
+                    int next = socket.getInputStream().read();
+                    assertThat(next)
+                            .as("request %d: the connection is open after \"%s\"", request, answer)
+                            .isNotNegative();
+                    answer.append((char) next);
+                }
+                assertThat(answer).startsWith("HTTP/1.1 401");
+                int length = Integer.parseInt(answer.toString().replaceAll("(?s).*Content-Length: (\\d+).*", "$1"));
+                socket.getInputStream().readNBytes(length);
+                socket.getOutputStream().write("{}".getBytes(StandardCharsets.US_ASCII));
+            }
+        }
     }
 
     @Test
