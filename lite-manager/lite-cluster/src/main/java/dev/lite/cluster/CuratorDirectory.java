@@ -213,7 +213,10 @@ public final class CuratorDirectory implements ClusterDirectory {
         return functions.serving(function, functions.isFilled() ? Deadline.in(deadline) : begin(deadline));
     }
 
-    /** Waits for the first connection, and makes the layout on it, also if it is lost meanwhile; later, a lost connection is an error. */
+    /**
+     * Waits for a connection until the layout was made once, also if the first ones are lost. After that, a lost connection
+     * is an error at once.
+     */
     private Deadline begin(Duration duration) {
         Deadline deadline = Deadline.in(duration);
         while (!layoutMade) {

@@ -18,9 +18,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Named LMRs that several applications create or map at the same time, and that none frees. The sessions of some creators end during the
- * call, and some creators get no answer from the directory. Each LMR has a counter that must keep every addition that has returned: once
- * another application may have mapped an LMR, it stays, whatever happens to its creator.
+ * Named LMRs that several applications create or map at the same time, and that none frees. The sessions of some creators end
+ * during the call, and some creators get no answer from the directory. Each LMR has a counter that must keep every addition that
+ * has returned: once another application may have mapped an LMR, it stays, whatever happens to its creator.
  */
 final class Shares implements Part {
     private static final int NAMES_MAX = 40;

@@ -104,7 +104,10 @@ public final class Reclaimer implements AutoCloseable {
         enqueue(new Reclamation(name, lmr, From.RECORD));
     }
 
-    /** Reclaims a named LMR in the background, unless the directory has its record: then others may have mapped it, and it lives. */
+    /**
+     * Reclaims a named LMR in the background, unless the directory has its record: then others may have mapped it, and it
+     * lives.
+     */
     void reclaimUnlessPublished(String name, LmrRecord lmr) {
         enqueue(new Reclamation(name, lmr, From.NO_RECORD));
     }
