@@ -28,7 +28,7 @@ public class RpcBindingsStress {
             TestSlots.ADDRESS,
             bytes -> 0,
             slots,
-            (peer, function, principal, headOffset, generation, deadline) -> new RpcBindings.Ring(0, 0),
+            (peer, function, principal, headOffset, generation, bytes, deadline) -> new RpcBindings.Ring(0, 0, bytes),
             peer -> connected);
     private volatile RpcSlotShare share = slots.calls("none", "none");
 

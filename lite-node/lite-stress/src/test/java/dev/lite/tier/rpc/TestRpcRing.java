@@ -39,10 +39,11 @@ final class TestRpcRing {
                 new AtomicReferenceArray<>(0),
                 prefix,
                 0,
+                RpcWire.RING_BYTES,
                 head,
                 generation,
                 Runnable::run);
-        binding = new RpcBinding(PEER, 0, 0, head, 0, generation, slots.calls("a", "f"));
+        binding = new RpcBinding(PEER, 0, 0, RpcWire.RING_BYTES, head, 0, generation, slots.calls("a", "f"));
     }
 
     /** Reserves an entry; says whether there was room. */

@@ -83,7 +83,15 @@ final class FunctionClient implements PostedCall.Client {
     @Nullable
     RpcBinding knownBinding(Peer peer) {
         RpcBinding known = binding;
-        return known != null && known.peer == peer ? known : null;
+        if (known == null || known.peer != peer) {
+            return null;
+        }
+        RpcBinding larger = known.larger();
+        if (larger != null) {
+            binding = larger;
+            return larger;
+        }
+        return known;
     }
 
     /** Learns from a reply how long the next one may be. */

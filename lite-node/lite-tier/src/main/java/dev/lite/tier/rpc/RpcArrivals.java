@@ -108,7 +108,7 @@ final class RpcArrivals {
                     || !RpcWire.isMessageLength(capacity)
                     || !RpcWire.isContextLength(contextBytes, length)
                     || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
-                    || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
+                    || !ring.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
                 log.error(
                         "node {} sent a malformed call; cutting its connection: length {}, word 0x{}",
                         peer.hello().node(),

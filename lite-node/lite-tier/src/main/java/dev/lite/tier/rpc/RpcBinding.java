@@ -4,10 +4,18 @@ import dev.lite.os.RawMemory;
 import dev.lite.tier.peer.Peer;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
-/** The caller's side of a ring on a server's node. Valid while the connection lasts. Any thread. */
+/**
+ * The caller's side of a ring on a server's node. Valid while the connection lasts. Any thread.
+ *
+ * <p>A binding whose calls often find the ring fairly full is replaced by one with a large ring. Calls that still use it stay
+ * in its ring.
+ */
 final class RpcBinding {
     private static final int SHORTER_REPLIES_MAX = 256;
+    /** After so many calls that found the ring fairly full, the binding asks for a large ring. */
+    private static final int CROWDED_MAX = 8;
 
     final Peer peer;
     final int ring;
@@ -18,9 +26,10 @@ final class RpcBinding {
     /** The slots for its calls. */
     final RpcSlotShare slots;
 
+    private final int ringBytes;
     private final long headAddress;
     private final long generation;
-    private final AtomicLong tail = new AtomicLong(RpcWire.FIRST_POSITION);
+    private final AtomicLong tail;
     /** Held by the caller that polls for room while the ring is full. */
     final ReentrantLock room = new ReentrantLock(true);
     /**
@@ -30,8 +39,11 @@ final class RpcBinding {
     private int replyBytes;
 
     private int shorterReplies; // in a row; racy, too
+    private int crowded; // racy, too
+    private volatile @Nullable RpcBinding larger;
 
     /**
+     * @param ringBytes size of the ring
      * @param headOffset offset of the word in this node's arena to which the server writes its head
      * @param generation the head's upper bits; they tell this binding's head from an earlier binding's
      */
@@ -39,6 +51,7 @@ final class RpcBinding {
             Peer peer,
             int ring,
             long ringOffset,
+            int ringBytes,
             long arenaAddress,
             long headOffset,
             int generation,
@@ -47,6 +60,8 @@ final class RpcBinding {
         this.peer = peer;
         this.ring = ring;
         this.ringOffset = ringOffset;
+        this.ringBytes = ringBytes;
+        this.tail = new AtomicLong(RpcWire.firstPosition(ringBytes));
         this.headOffset = headOffset;
         this.headAddress = arenaAddress + headOffset;
         this.generation = generation;
@@ -85,7 +100,7 @@ final class RpcBinding {
         while (true) {
             long seen = tail.get();
             long end = seen + padding(seen, bytes) + bytes;
-            if (RpcWire.distance(head(), end) > RpcWire.RING_BYTES) {
+            if (RpcWire.distance(head(), end) > ringBytes) {
                 return -1;
             }
             if (tail.compareAndSet(seen, end)) {
@@ -98,22 +113,41 @@ final class RpcBinding {
     boolean hasMuchRoom(int bytes) {
         long seen = tail.get();
         long end = seen + padding(seen, bytes) + bytes;
-        return RpcWire.distance(head(), end) <= RpcWire.RING_BYTES / 4 * 3;
+        return RpcWire.distance(head(), end) <= ringBytes - ringBytes / 4;
     }
 
     /** Bytes to leave empty, so that an entry does not cross the end of the ring. */
-    static int padding(long position, int bytes) {
-        int left = RpcWire.RING_BYTES - place(position);
+    int padding(long position, int bytes) {
+        int left = ringBytes - place(position);
         return bytes > left ? left : 0;
     }
 
-    static int place(long position) {
-        return (int) position & (RpcWire.RING_BYTES - 1);
+    int place(long position) {
+        return (int) position & (ringBytes - 1);
+    }
+
+    /** A call found the ring fairly full. Returns whether that was often enough to ask for a large ring; true once. */
+    boolean isCrowded() {
+        return ringBytes < RpcWire.LARGE_RING_BYTES && crowded <= CROWDED_MAX && ++crowded > CROWDED_MAX;
+    }
+
+    /** The binding that replaces this one, or null. */
+    @Nullable
+    RpcBinding larger() {
+        return larger;
+    }
+
+    /** Replaces this binding. */
+    void replaceBy(RpcBinding its) {
+        its.replyBytes = replyBytes;
+        larger = its;
     }
 
     private long head() {
         long word = RawMemory.getLongAcquire(headAddress);
         // Before the server's first write, the word holds an earlier binding's head or nothing.
-        return word >>> RpcWire.GENERATION_SHIFT == generation ? word & RpcWire.POSITION_MASK : RpcWire.FIRST_POSITION;
+        return word >>> RpcWire.GENERATION_SHIFT == generation
+                ? word & RpcWire.POSITION_MASK
+                : RpcWire.firstPosition(ringBytes);
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -60,8 +62,8 @@ final class RpcBindings {
         volatile @Nullable RpcBinding current; // written in the map's compute
     }
 
-    /** A ring on a server's node: its number there, and the offset of its first byte in that node's arena. */
-    record Ring(int number, long offset) {}
+    /** A ring on a server's node: its number there, the offset of its first byte in that node's arena, and its size. */
+    record Ring(int number, long offset, int bytes) {}
 
     /** Asks a node for a ring. */
     interface RingRequest {
@@ -70,8 +72,16 @@ final class RpcBindings {
          *
          * @param headOffset where the server writes the ring's head, in this node's arena
          * @param generation of the head
+         * @param bytes wanted size of the ring; a node that knows only one size gives that one
          */
-        Ring ask(Peer peer, String function, String principal, long headOffset, int generation, Deadline deadline);
+        Ring ask(
+                Peer peer,
+                String function,
+                String principal,
+                long headOffset,
+                int generation,
+                int bytes,
+                Deadline deadline);
     }
 
     /**
@@ -96,6 +106,35 @@ final class RpcBindings {
     }
 
     private RpcBinding make(Peer peer, Key key, long deadlineNs) {
+        return change(peer, key, deadlineNs, holder -> {
+            RpcBinding known = holder.current;
+            if (known != null && known.peer == peer) {
+                return known;
+            }
+            RpcBinding made = bind(peer, key, RpcWire.RING_BYTES, null, deadlineNs);
+            keep(key, holder, made);
+            return made;
+        });
+    }
+
+    /**
+     * Replaces a binding by one with a large ring. Its callers keep their slots. Throws the refusal of the server's node, which
+     * has a limit of such rings; the binding stays then.
+     */
+    void enlarge(RpcBinding binding, String function, String principal, long deadlineNs) {
+        Peer peer = binding.peer;
+        Key key = new Key(peer.id(), function, principal);
+        RpcBinding unused = change(peer, key, deadlineNs, holder -> {
+            if (holder.current == binding) {
+                RpcBinding made = bind(peer, key, RpcWire.LARGE_RING_BYTES, binding.slots, deadlineNs);
+                keepLarger(key, binding, made);
+            }
+            return binding;
+        });
+    }
+
+    /** Runs a change of a function's binding. At any time, one thread changes it. */
+    private RpcBinding change(Peer peer, Key key, long deadlineNs, Function<Holder, RpcBinding> change) {
         Holder holder = holders.compute(key, (same, now) -> {
             Holder used = now == null ? new Holder() : now;
             used.users++;
@@ -108,13 +147,7 @@ final class RpcBindings {
                 throw new LiteTimeoutException("binding the function \"%s\" at node %s took longer than the deadline"
                         .formatted(key.function(), peer.hello().node()));
             }
-            RpcBinding known = holder.current;
-            if (known != null && known.peer == peer) {
-                return known;
-            }
-            RpcBinding made = bind(peer, key, deadlineNs);
-            keep(key, holder, made);
-            return made;
+            return change.apply(holder);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new NodeUnreachableException(
@@ -143,12 +176,23 @@ final class RpcBindings {
         });
     }
 
+    private void keepLarger(Key key, RpcBinding former, RpcBinding made) {
+        holders.computeIfPresent(key, (same, now) -> {
+            if (now.current == former) { // else its connection ended meanwhile, and this binding's, too
+                now.current = made;
+                former.replaceBy(made);
+            }
+            return now;
+        });
+    }
+
     private static NodeUnreachableException lost(Peer peer, Key key) {
         return new NodeUnreachableException("the connection to node %s ended while the function \"%s\" was bound"
                 .formatted(peer.hello().node(), key.function()));
     }
 
-    private RpcBinding bind(Peer peer, Key key, long deadlineNs) {
+    /** @param share the slots for its calls; null: new ones */
+    private RpcBinding bind(Peer peer, Key key, int ringBytes, @Nullable RpcSlotShare share, long deadlineNs) {
         long word;
         int number;
         synchronized (freeWords) {
@@ -164,13 +208,19 @@ final class RpcBindings {
         boolean bound = false;
         try {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
-            Ring ring = request.ask(peer, key.function(), key.principal(), word, number, Deadline.in(left));
+            Ring ring = request.ask(peer, key.function(), key.principal(), word, number, ringBytes, Deadline.in(left));
+            if (ring.bytes() != ringBytes) {
+                throw new LimitExceededException("node %s gives rings of %d bytes, and not of %d"
+                        .formatted(peer.hello().node(), ring.bytes(), ringBytes));
+            }
             bound = true;
-            RpcSlotShare share = slots.calls(
-                    key.principal(),
-                    "function \"%s\" at node %s"
-                            .formatted(key.function(), peer.hello().node()));
-            return new RpcBinding(peer, ring.number(), ring.offset(), arenaAddress, word, number, share);
+            RpcSlotShare its = share != null
+                    ? share
+                    : slots.calls(
+                            key.principal(),
+                            "function \"%s\" at node %s"
+                                    .formatted(key.function(), peer.hello().node()));
+            return new RpcBinding(peer, ring.number(), ring.offset(), ringBytes, arenaAddress, word, number, its);
         } finally {
             if (!bound) {
                 giveBackWord(peer, word); // nobody calls into the ring, if there is one: no head is written

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
@@ -21,13 +22,17 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes calls. The calling thread does every step itself: it takes a slot for the request and the reply, reserves room
  * in the ring, posts and waits. A successful call allocates nothing. Any thread.
  */
 final class RpcCaller {
+    private static final Logger log = LoggerFactory.getLogger(RpcCaller.class);
     private static final long PAUSE_NS = 20_000;
+    private static final long ENLARGE_TIMEOUT_NS = 5_000_000_000L;
     /**
      * A deadline whose clock was not read yet. If the clock returns this value, the deadline becomes slightly later.
      */
@@ -264,15 +269,16 @@ final class RpcCaller {
             MemorySegment request,
             long deadlineNs,
             PostedCall call) {
-        boolean remote = staysHere(binding, slot.requestLength);
+        boolean remote = staysHere(target, binding, slot.requestLength);
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
         long start = binding.tryReserve(bytes);
         if (start < 0) {
+            crowded(target, binding);
             slot.giveBack();
             return false;
         }
-        int padding = RpcBinding.padding(start, bytes);
-        int place = RpcBinding.place(start + padding);
+        int padding = binding.padding(start, bytes);
+        int place = binding.place(start + padding);
         putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
         slot.peer = binding.peer;
         slot.deadlineNs = deadlineNs;
@@ -362,17 +368,18 @@ final class RpcCaller {
             Duration deadline,
             long startedNs) {
         Peer peer = binding.peer;
-        boolean remote = staysHere(binding, slot.requestLength);
+        boolean remote = staysHere(target, binding, slot.requestLength);
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
         long timeoutNs = FunctionClient.toNanos(deadline);
         long deadlineNs = startedNs;
         long start = binding.tryReserve(bytes);
         if (start < 0) {
+            crowded(target, binding);
             deadlineNs = started(deadlineNs, timeoutNs);
             start = reserve(target, binding, slot, bytes, deadline, deadlineNs);
         }
-        int padding = RpcBinding.padding(start, bytes);
-        int place = RpcBinding.place(start + padding);
+        int padding = binding.padding(start, bytes);
+        int place = binding.place(start + padding);
         putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
         slot.peer = peer;
         slot.state(RpcSlot.WAITING);
@@ -450,9 +457,33 @@ final class RpcCaller {
     }
 
     /** Whether the request stays in the caller's slot, and the server reads it from there. */
-    private static boolean staysHere(RpcBinding binding, int length) {
-        return length > RpcWire.INLINE_BYTES_MAX
-                || (length > RpcWire.SHORT_BYTES_MAX && !binding.hasMuchRoom(RpcWire.entryBytes(length, false)));
+    private boolean staysHere(FunctionClient target, RpcBinding binding, int length) {
+        if (length <= RpcWire.SHORT_BYTES_MAX) {
+            return false;
+        }
+        if (length > RpcWire.INLINE_BYTES_MAX) {
+            return true;
+        }
+        if (binding.hasMuchRoom(RpcWire.entryBytes(length, false))) {
+            return false;
+        }
+        crowded(target, binding);
+        return true;
+    }
+
+    /** The ring was fairly full for a call. If that happens often, asks for a larger one, on another thread. */
+    private void crowded(FunctionClient target, RpcBinding binding) {
+        if (!binding.isCrowded()) {
+            return;
+        }
+        engine.execute(() -> {
+            try {
+                bindings.enlarge(
+                        binding, target.function(), target.principal(), System.nanoTime() + ENLARGE_TIMEOUT_NS);
+            } catch (LiteException e) {
+                log.debug("{} keeps its ring", target, e);
+            }
+        });
     }
 
     private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {

@@ -106,19 +106,20 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         slots = new RpcSlots(address, room);
         replies = new RpcReplies(slots, remoteMemory, this::isConnected, this::execute);
         arrivals = new RpcArrivals(selfName, replies, remoteMemory, this::isConnected);
-        rings = new RpcRings(address, arena.peersMax(), room, slots, this::execute, this::isConnected);
+        rings = new RpcRings(address, arena.size(), arena.peersMax(), room, slots, this::execute, this::isConnected);
         bindings = new RpcBindings(
                 address,
                 room,
                 slots,
-                (peer, function, principal, headOffset, generation, deadline) -> {
+                (peer, function, principal, headOffset, generation, bytes, deadline) -> {
                     ControlMessage request = new ControlMessage()
                             .putLong(headOffset)
                             .putInt(generation)
                             .putName("the function", function)
-                            .putName("the principal", principal);
+                            .putName("the principal", principal)
+                            .putInt(bytes);
                     ControlMessage ring = channel.call(peer.id(), ControlKind.BIND_FUNCTION, request, deadline);
-                    return new RpcBindings.Ring(ring.getInt(), ring.getLong());
+                    return new RpcBindings.Ring(ring.getInt(), ring.getLong(), ringBytes(ring));
                 },
                 this::isConnected);
         caller = new RpcCaller(this, replies, bindings);
@@ -134,8 +135,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             long headOffset = request.getLong();
             int generation = request.getInt();
             String function = request.getName("the function");
-            RpcRing ring = bindFunction(node, function, request.getName("the principal"), headOffset, generation);
-            reply.putInt(ring.id).putLong(ring.offset + RpcRing.PREFIX_BYTES);
+            String principal = request.getName("the principal");
+            RpcRing ring = bindFunction(node, function, principal, headOffset, generation, ringBytes(request));
+            reply.putInt(ring.id).putLong(ring.offset + RpcRing.PREFIX_BYTES).putInt(ring.bytes);
         });
         channel.serve(ControlKind.CANCEL_CALLS, (node, request, reply) -> {
             Peer peer = links.peer(node);
@@ -149,6 +151,21 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 reply.putByte(over ? 1 : 0);
             }
         });
+    }
+
+    /** The size of a ring at the end of a message. A node before this one leaves it out, and has one size. */
+    private static int ringBytes(ControlMessage message) {
+        if (message.remaining() == 0) {
+            return RpcWire.RING_BYTES;
+        }
+        int bytes = message.getInt();
+        if (!RpcWire.isRingSize(bytes)) {
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED,
+                    "a ring of %d bytes; the sizes are %d and %d"
+                            .formatted(bytes, RpcWire.RING_BYTES, RpcWire.LARGE_RING_BYTES));
+        }
+        return bytes;
     }
 
     private static boolean[] askToCancel(
@@ -192,8 +209,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
      * Makes a ring for calls from another node, at that node's request.
      *
      * @param headOffset the offset in that node's arena to which this node writes the head, tagged with the generation
+     * @param bytes the wanted size of the ring
      */
-    private RpcRing bindFunction(int node, String function, String principal, long headOffset, int generation) {
+    private RpcRing bindFunction(
+            int node, String function, String principal, long headOffset, int generation, int bytes) {
         Peer peer = links.peer(node);
         if (peer == null) {
             throw unreachable(node);
@@ -203,7 +222,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             if (found == null || found.principal() == null) {
                 throw notServed(function);
             }
-            RpcRing ring = rings.make(peer, found, principal, headOffset, generation);
+            RpcRing ring = rings.make(peer, found, principal, bytes, headOffset, generation);
             found.rings++;
             return ring;
         }
@@ -425,7 +444,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private void callArrived(Peer peer, int payload) {
         RpcRing ring = rings.get(peer, (payload >>> RpcWire.RING_SHIFT) & (RpcWire.RINGS_MAX - 1));
         int place = (payload & RpcWire.PLACE_MASK) * RpcWire.UNIT_BYTES;
-        if (ring == null || place >= RpcWire.RING_BYTES) {
+        if (ring == null || place >= ring.bytes) {
             log.warn(
                     "node {} called into a ring that does not exist: 0x{}",
                     peer.hello().node(),

@@ -19,8 +19,6 @@ final class RpcRing {
     /** Room before the ring: the source of the write that reports the head to the caller. */
     static final int PREFIX_BYTES = RpcWire.UNIT_BYTES;
 
-    private static final int UNITS = RpcWire.RING_BYTES / RpcWire.UNIT_BYTES;
-    private static final int REPORT_BYTES = RpcWire.RING_BYTES / 4;
     private static final long PAUSE_NS = 20_000;
 
     final Peer peer;
@@ -29,6 +27,8 @@ final class RpcRing {
     final String principal;
     /** Offset of the prefix in the arena. */
     final long offset;
+    /** Size without the prefix. */
+    final int bytes;
     /** The slots for replies to its calls. */
     final RpcSlotShare replies;
     /** The connection's received and unanswered calls, by the caller's slot. */
@@ -38,16 +38,17 @@ final class RpcRing {
     private final long prefix;
     private final long callerHeadOffset;
     private final long generation;
-    private final @Nullable RpcEntry[] entries = new @Nullable RpcEntry[UNITS];
+    private final int units;
+    private final @Nullable RpcEntry[] entries;
 
     @GuardedBy("this")
-    private final short[] consumed = new short[UNITS]; // length in units of the consumed entry or padding at each unit
+    private final short[] consumed; // length in units of the consumed entry or padding at each unit
 
     @GuardedBy("this")
-    private long head = RpcWire.FIRST_POSITION;
+    private long head;
 
     @GuardedBy("this")
-    private long reported = RpcWire.FIRST_POSITION;
+    private long reported;
 
     @GuardedBy("this")
     private boolean reporting;
@@ -56,7 +57,8 @@ final class RpcRing {
     private boolean dead;
 
     /**
-     * @param offset arena offset of {@link #PREFIX_BYTES} + {@link RpcWire#RING_BYTES} bytes
+     * @param offset arena offset of the prefix and the ring
+     * @param bytes size of the ring
      * @param callerHeadOffset offset of the head word in the caller's arena
      * @param later runs tasks that may block
      */
@@ -69,6 +71,7 @@ final class RpcRing {
             AtomicReferenceArray<@Nullable ReceivedCall> received,
             long arenaAddress,
             long offset,
+            int bytes,
             long callerHeadOffset,
             int generation,
             Executor later) {
@@ -80,6 +83,12 @@ final class RpcRing {
         this.replies = replies;
         this.received = received;
         this.offset = offset;
+        this.bytes = bytes;
+        this.units = bytes / RpcWire.UNIT_BYTES;
+        this.entries = new @Nullable RpcEntry[units];
+        this.consumed = new short[units];
+        this.head = RpcWire.firstPosition(bytes);
+        this.reported = head;
         this.prefix = arenaAddress + offset;
         this.callerHeadOffset = callerHeadOffset;
         this.generation = (long) generation << RpcWire.GENERATION_SHIFT;
@@ -128,33 +137,33 @@ final class RpcRing {
      * Returns the room of a copied entry to the caller. Called under the lock.
      *
      * @param padding units before the entry
-     * @param bytes size of the entry, a multiple of a unit
+     * @param entryBytes size of the entry, a multiple of a unit
      */
     @GuardedBy("this")
-    void consume(int place, int padding, int bytes) {
+    void consume(int place, int padding, int entryBytes) {
         int unit = place / RpcWire.UNIT_BYTES;
         if (padding > 0) {
-            consumed[UNITS - padding] = (short) padding;
+            consumed[units - padding] = (short) padding;
         }
-        consumed[unit] = (short) (bytes / RpcWire.UNIT_BYTES);
-        for (int at = (int) (head / RpcWire.UNIT_BYTES) & (UNITS - 1); consumed[at] != 0; ) {
-            int units = consumed[at];
+        consumed[unit] = (short) (entryBytes / RpcWire.UNIT_BYTES);
+        for (int at = (int) (head / RpcWire.UNIT_BYTES) & (units - 1); consumed[at] != 0; ) {
+            int free = consumed[at];
             consumed[at] = 0;
-            head += (long) units * RpcWire.UNIT_BYTES;
-            at = (at + units) & (UNITS - 1);
+            head += (long) free * RpcWire.UNIT_BYTES;
+            at = (at + free) & (units - 1);
         }
         report();
     }
 
     /** Whether an entry with this padding and size can be at this place. */
-    static boolean isPossible(int place, int padding, int bytes) {
-        return bytes <= RpcWire.RING_BYTES - place && padding < UNITS && (padding == 0 || place == 0);
+    boolean isPossible(int place, int padding, int entryBytes) {
+        return entryBytes <= bytes - place && padding < units && (padding == 0 || place == 0);
     }
 
     /** Posts at most one write at a time, because all are sent from the same word. */
     @GuardedBy("this")
     private void report() {
-        if (reporting || head - reported < REPORT_BYTES) {
+        if (reporting || head - reported < bytes / 4) {
             return;
         }
         Post post = postHead();

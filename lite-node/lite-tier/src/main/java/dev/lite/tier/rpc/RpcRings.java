@@ -26,10 +26,14 @@ import org.jspecify.annotations.Nullable;
  * {@linkplain #connected is still known} is removed later; otherwise it must not be made. A node may have two
  * connections for a moment: the end of a replaced one is reported late.
  *
- * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per connection, {@linkplain FairShares divided}
- * among the calling principals.
+ * <p>Limits, each {@linkplain FairShares divided} among the calling principals: {@value RpcWire#RINGS_MAX} rings of {@value
+ * RpcWire#RING_BYTES} bytes per connection; and for the node so many of {@value RpcWire#LARGE_RING_BYTES} bytes that they take a
+ * {@value #LARGE_PART}th of the arena.
  */
 final class RpcRings {
+    /** The arena divided by the part that large rings may take. */
+    static final int LARGE_PART = 16;
+
     private final long arenaAddress;
     private final LongUnaryOperator room;
     private final RpcSlots slots;
@@ -41,11 +45,21 @@ final class RpcRings {
     @GuardedBy("this")
     private final Map<Peer, OfConnection> connections = new HashMap<>();
 
+    /** Memory of former rings. */
     @GuardedBy("this")
-    private final Map<Integer, ArrayDeque<Long>> stock = new HashMap<>();
+    private final Map<Size, ArrayDeque<Long>> stock = new HashMap<>();
+
+    /** By principal: its large rings. */
+    private final FairShares large;
+
+    /** Large rings that have memory, also in the stock. */
+    @GuardedBy("this")
+    private int largeMade;
 
     @GuardedBy("this")
     private long bytes;
+
+    private record Size(int node, int bytes) {}
 
     /** The rings of one connection, by number. */
     private static final class OfConnection {
@@ -64,12 +78,14 @@ final class RpcRings {
     }
 
     /**
+     * @param arenaBytes size of the arena
      * @param room allocates bytes of the arena and returns their offset
      * @param later runs tasks that may block
      * @param connected whether the links still know a connection
      */
     RpcRings(
             long arenaAddress,
+            long arenaBytes,
             int peersMax,
             LongUnaryOperator room,
             RpcSlots slots,
@@ -80,6 +96,8 @@ final class RpcRings {
         this.slots = slots;
         this.later = later;
         this.connected = connected;
+        this.large =
+                new FairShares(Math.clamp(arenaBytes / LARGE_PART / RpcWire.LARGE_RING_BYTES, 1, RpcWire.RINGS_MAX));
         this.latest = new AtomicReferenceArray<>(peersMax);
     }
 
@@ -97,10 +115,13 @@ final class RpcRings {
     /**
      * Makes a ring.
      *
-     * @throws LimitExceededException if the connection has reached its limit of rings, or the arena has no room
+     * @param size of the ring, in bytes
+     * @throws LimitExceededException if the connection has reached its limit of rings or the node that of large ones, or the arena
+     *     has no room
      * @throws NodeUnreachableException if the connection has ended
      */
-    synchronized RpcRing make(Peer peer, RpcFunction function, String principal, long callerHead, int generation) {
+    synchronized RpcRing make(
+            Peer peer, RpcFunction function, String principal, int size, long callerHead, int generation) {
         if (!connected.test(peer)) {
             throw new NodeUnreachableException("the connection to node %s ended while the function \"%s\" was bound"
                     .formatted(peer.hello().node(), function.name));
@@ -113,13 +134,7 @@ final class RpcRings {
                     "node %s calls %d functions here, %d of them as \"%s\"; the limit is %d, and one principal may have as many as it leaves"
                             .formatted(peer.hello().node(), id, ofPrincipal, principal, RpcWire.RINGS_MAX));
         }
-        ArrayDeque<Long> ofNode = stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>());
-        Long offset = ofNode.poll();
-        if (offset == null) {
-            int size = RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES;
-            offset = room.applyAsLong(size);
-            bytes += size;
-        }
+        long offset = takeRoom(peer, principal, size);
         OfConnection its = known == null ? new OfConnection(peer) : known;
         RpcSlotShare replies = slots.replies(
                 peer.hello().node(),
@@ -134,6 +149,7 @@ final class RpcRings {
                 its.received,
                 arenaAddress,
                 offset,
+                size,
                 callerHead,
                 generation,
                 later);
@@ -148,6 +164,43 @@ final class RpcRings {
         return ring;
     }
 
+    /** Memory for the prefix and the ring. */
+    @GuardedBy("this")
+    private long takeRoom(Peer peer, String principal, int size) {
+        boolean isLarge = size > RpcWire.RING_BYTES;
+        if (isLarge && !large.take(principal)) {
+            throw new LimitExceededException("no large ring for node %s: %s"
+                    .formatted(peer.hello().node(), large.share(principal).describe()));
+        }
+        boolean taken = false;
+        try {
+            Long former = stock(peer, size).poll();
+            if (former != null) {
+                taken = true;
+                return former;
+            }
+            if (isLarge && largeMade == large.max()) {
+                throw new LimitExceededException(
+                        "no large ring for node %s: the memory of all %d is kept for other nodes"
+                                .formatted(peer.hello().node(), largeMade));
+            }
+            long offset = room.applyAsLong(RpcRing.PREFIX_BYTES + size);
+            bytes += RpcRing.PREFIX_BYTES + size;
+            largeMade += isLarge ? 1 : 0;
+            taken = true;
+            return offset;
+        } finally {
+            if (isLarge && !taken) {
+                large.giveBack(principal);
+            }
+        }
+    }
+
+    @GuardedBy("this")
+    private ArrayDeque<Long> stock(Peer peer, int size) {
+        return stock.computeIfAbsent(new Size(peer.id(), size), any -> new ArrayDeque<>());
+    }
+
     /** Removes and returns the rings of a connection that the links have forgotten. */
     synchronized List<RpcRing> remove(Peer peer) {
         OfConnection its = connections.remove(peer);
@@ -159,7 +212,10 @@ final class RpcRings {
         for (RpcRing ring : removed) {
             ring.die();
             ring.replies.close();
-            stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>()).add(ring.offset);
+            stock(peer, ring.bytes).add(ring.offset);
+            if (ring.bytes > RpcWire.RING_BYTES) {
+                large.giveBack(ring.principal);
+            }
         }
         return removed;
     }

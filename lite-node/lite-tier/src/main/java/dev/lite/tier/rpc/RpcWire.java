@@ -31,8 +31,11 @@ final class RpcWire {
     /** Ring entries begin at multiples of this: a cache line. */
     static final int UNIT_BYTES = 64;
 
-    /** Bytes of a ring. Small, because a node may have a thousand rings; long requests do not travel in them. */
+    /** Bytes of a ring. Small, because a node may have a thousand rings. */
     static final int RING_BYTES = 16 << 10;
+
+    /** Bytes of a ring whose callers have many or long requests under way. */
+    static final int LARGE_RING_BYTES = 256 << 10;
 
     /** A longer request stays in the caller's slot. This is a page and a context. */
     static final int INLINE_BYTES_MAX = (4 << 10) + 256;
@@ -90,14 +93,21 @@ final class RpcWire {
 
     static final long POSITION_MASK = (1L << GENERATION_SHIFT) - 1;
 
+    private RpcWire() {}
+
     /**
      * The position at which a ring begins. Positions count bytes and never end, but a head word has only the lower bits.
      * So positions are compared by their distance, with {@link #distance}. A ring begins just below the end of those
      * bits: each one passes it in its first round, not after months.
      */
-    static final long FIRST_POSITION = POSITION_MASK + 1 - RING_BYTES;
+    static long firstPosition(int ringBytes) {
+        return POSITION_MASK + 1 - ringBytes;
+    }
 
-    private RpcWire() {}
+    /** Whether a ring can have this size: a power of two, as both ends compute places by a mask. */
+    static boolean isRingSize(int bytes) {
+        return bytes == RING_BYTES || bytes == LARGE_RING_BYTES;
+    }
 
     /** Bytes that an entry uses in the ring. */
     static int entryBytes(int length, boolean remote) {

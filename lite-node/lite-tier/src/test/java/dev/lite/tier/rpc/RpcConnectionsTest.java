@@ -14,6 +14,7 @@ import dev.lite.tier.peer.TestPeers;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,6 +22,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +30,11 @@ import org.junit.jupiter.api.Test;
 /** Rings and bindings while connections end and are replaced, each step in a fixed order. */
 class RpcConnectionsTest {
     private static final int NODE = 3;
-    private static final long BYTES = 1 << 20;
+    private static final long BYTES = 8 << 20;
+    /** With room for this many large rings. */
+    private static final int LARGE_MAX = 8;
+
+    private static final long ARENA_BYTES = (long) LARGE_MAX * RpcRings.LARGE_PART * RpcWire.LARGE_RING_BYTES;
 
     private final Set<Peer> connected = ConcurrentHashMap.newKeySet();
     private final AtomicInteger asked = new AtomicInteger();
@@ -37,6 +43,7 @@ class RpcConnectionsTest {
     private long address;
     private RpcRings rings;
     private RpcBindings bindings;
+    private boolean knowsLargeRings = true;
     /** What the server's node does when it is asked for a ring. */
     private final Deque<Runnable> server = new ArrayDeque<>();
 
@@ -46,7 +53,7 @@ class RpcConnectionsTest {
         address = memory.allocate(BYTES, RpcWire.UNIT_BYTES).address();
         LongUnaryOperator room = used::getAndAdd;
         RpcSlots slots = new RpcSlots(address, room);
-        rings = new RpcRings(address, NODE + 1, room, slots, Runnable::run, connected::contains);
+        rings = new RpcRings(address, ARENA_BYTES, NODE + 1, room, slots, Runnable::run, connected::contains);
         bindings = new RpcBindings(address, room, slots, this::ask, connected::contains);
     }
 
@@ -56,13 +63,19 @@ class RpcConnectionsTest {
     }
 
     private RpcBindings.Ring ask(
-            Peer peer, String function, String principal, long headOffset, int generation, Deadline deadline) {
+            Peer peer,
+            String function,
+            String principal,
+            long headOffset,
+            int generation,
+            int bytes,
+            Deadline deadline) {
         int number = asked.incrementAndGet();
         Runnable step = server.poll();
         if (step != null) {
             step.run();
         }
-        return new RpcBindings.Ring(number, 0);
+        return new RpcBindings.Ring(number, 0, knowsLargeRings ? bytes : RpcWire.RING_BYTES);
     }
 
     private static void awaitLatch(CountDownLatch latch) {
@@ -82,9 +95,18 @@ class RpcConnectionsTest {
         return rings.remove(peer).size();
     }
 
-    @SuppressWarnings("NullAway") // nobody calls the function
     private RpcRing make(Peer peer) {
-        return rings.make(peer, new RpcFunction("f", null), "app", 0, 1);
+        return make(peer, "app", RpcWire.RING_BYTES);
+    }
+
+    @SuppressWarnings("NullAway") // nobody calls the function
+    private RpcRing make(Peer peer, String principal, int bytes) {
+        return rings.make(peer, new RpcFunction("f", null), principal, bytes, 0, 1);
+    }
+
+    private void enlarge(RpcBinding binding) {
+        bindings.enlarge(
+                binding, "f", "app", System.nanoTime() + Waits.seconds(15).toNanos());
     }
 
     @Test
@@ -95,18 +117,19 @@ class RpcConnectionsTest {
             long bytes = (half + 8L) * (RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES);
             long start = large.allocate(bytes, RpcWire.UNIT_BYTES).address();
             LongUnaryOperator room = new AtomicLong()::getAndAdd;
-            RpcRings many =
-                    new RpcRings(start, NODE + 1, room, new RpcSlots(start, room), Runnable::run, connected::contains);
+            RpcRings many = new RpcRings(
+                    start, bytes, NODE + 1, room, new RpcSlots(start, room), Runnable::run, connected::contains);
             Peer peer = TestPeers.connect(NODE, new MemoryEndpoint(start, bytes));
             connected.add(peer);
             RpcFunction function = new RpcFunction("f", null);
             for (int ring = 0; ring < half; ring++) {
-                many.make(peer, function, "greedy", 0, 1);
+                many.make(peer, function, "greedy", RpcWire.RING_BYTES, 0, 1);
             }
-            assertThatThrownBy(() -> many.make(peer, function, "greedy", 0, 1))
+            assertThatThrownBy(() -> many.make(peer, function, "greedy", RpcWire.RING_BYTES, 0, 1))
                     .isInstanceOf(LimitExceededException.class)
                     .hasMessageContaining("%d of them as \"greedy\"".formatted(half));
-            assertThat(many.make(peer, function, "good", 0, 1).id).isEqualTo(half);
+            assertThat(many.make(peer, function, "good", RpcWire.RING_BYTES, 0, 1).id)
+                    .isEqualTo(half);
         }
     }
 
@@ -191,5 +214,110 @@ class RpcConnectionsTest {
         }
         assertThat(bindings.bytes()).isEqualTo(64L * RpcWire.UNIT_BYTES);
         assertThat(bindings.count()).isZero();
+    }
+
+    @Test
+    void aBindingWithALargeRingReplacesTheSmallOneAndKeepsItsSlots() {
+        Peer peer = connect();
+        RpcBinding small = bind(peer, "f");
+        enlarge(small);
+        RpcBinding large = bind(peer, "f");
+        assertThat(large).isNotSameAs(small).isSameAs(small.larger());
+        assertThat(large.slots).isSameAs(small.slots);
+        assertThat(large.tryReserve(2 * RpcWire.RING_BYTES))
+                .as("a reservation that is longer than the small ring")
+                .isNotNegative();
+
+        enlarge(small);
+        assertThat(asked).as("rings asked for").hasValue(2);
+        disconnect(peer);
+        assertThatThrownBy(() -> small.slots.take(8, System.nanoTime())).isInstanceOf(NodeUnreachableException.class);
+    }
+
+    @Test
+    void aCrowdedBindingAsksForALargeRingOnce() {
+        Peer peer = connect();
+        RpcBinding small = bind(peer, "f");
+        assertThat(IntStream.range(0, 100).filter(i -> small.isCrowded()).count())
+                .isEqualTo(1);
+        enlarge(small);
+        RpcBinding large = bind(peer, "f");
+        assertThat(IntStream.range(0, 100).filter(i -> large.isCrowded()).count())
+                .isZero();
+    }
+
+    @Test
+    void aNodeThatKnowsOneSizeOfRingsLeavesTheBindingAsItIs() {
+        knowsLargeRings = false;
+        Peer peer = connect();
+        RpcBinding small = bind(peer, "f");
+        assertThatThrownBy(() -> enlarge(small))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining(String.valueOf(RpcWire.RING_BYTES));
+        assertThat(bind(peer, "f")).isSameAs(small);
+        assertThat(small.larger()).isNull();
+    }
+
+    @Test
+    void aLargeRingWhoseConnectionEndsMeanwhileIsNotUsed() {
+        Peer peer = connect();
+        RpcBinding small = bind(peer, "f");
+        server.add(() -> disconnect(peer));
+        enlarge(small);
+        assertThat(small.larger()).isNull();
+        assertThat(bindings.count()).isZero();
+        assertThat(bind(connect(), "f")).isNotSameAs(small);
+    }
+
+    @Test
+    void onePrincipalHasAtMostHalfOfTheLargeRingsOfANodeOverAllItsConnections() {
+        List<Peer> peers = List.of(connect(), connect());
+        for (int ring = 0; ring < LARGE_MAX / 2; ring++) {
+            make(peers.get(ring % 2), "greedy", RpcWire.LARGE_RING_BYTES);
+        }
+        for (Peer peer : peers) {
+            assertThatThrownBy(() -> make(peer, "greedy", RpcWire.LARGE_RING_BYTES))
+                    .isInstanceOf(LimitExceededException.class)
+                    .hasMessageContaining("\"greedy\" has %d of %d".formatted(LARGE_MAX / 2, LARGE_MAX / 2));
+        }
+        make(peers.getFirst(), "greedy", RpcWire.RING_BYTES);
+        make(peers.getFirst(), "good", RpcWire.LARGE_RING_BYTES);
+    }
+
+    @Test
+    void aHundredConnectionsWithLargeRingsUseTheMemoryOfOne() {
+        for (int i = 0; i < 100; i++) {
+            Peer peer = connect();
+            make(peer, "app", RpcWire.LARGE_RING_BYTES);
+            make(peer, "app", RpcWire.RING_BYTES);
+            disconnect(peer);
+        }
+        assertThat(rings.bytes()).isEqualTo(2L * RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES + RpcWire.LARGE_RING_BYTES);
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // nobody calls the function
+    void memoryForLargeRingsIsNeverMoreThanTheLimitWhicheverNodesComeAndGo() {
+        RpcRings ofManyNodes = new RpcRings(
+                address,
+                ARENA_BYTES,
+                2 * LARGE_MAX,
+                used::getAndAdd,
+                new RpcSlots(address, used::getAndAdd),
+                Runnable::run,
+                connected::contains);
+        for (int node = 0; node < 2 * LARGE_MAX; node++) {
+            Peer peer = TestPeers.connect(node, new MemoryEndpoint(address, BYTES));
+            connected.add(peer);
+            try {
+                ofManyNodes.make(peer, new RpcFunction("f", null), "app", RpcWire.LARGE_RING_BYTES, 0, 1);
+            } catch (LimitExceededException e) {
+                assertThat(node).as("nodes that had a large ring").isEqualTo(LARGE_MAX);
+                return;
+            }
+            connected.remove(peer);
+            ofManyNodes.remove(peer);
+        }
+        throw new AssertionError("%d nodes had a large ring".formatted(2 * LARGE_MAX));
     }
 }

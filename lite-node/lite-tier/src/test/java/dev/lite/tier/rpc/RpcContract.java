@@ -374,6 +374,30 @@ abstract class RpcContract {
     }
 
     @Test
+    void callersWithManyLongRequestsGetALargeRingAndLoseNoCallOnTheWay() {
+        echo(remote.rpc().serve("long"));
+        RpcClient client = caller.rpc().bind("n1", "long");
+        Random random = new Random(1);
+        client.call(random(random, 8), GENEROUS);
+        long before = cluster.node(1).rpcMemoryBytes();
+        Waits.until("the ring is large", () -> {
+            List<byte[]> requests =
+                    Stream.generate(() -> random(random, 4096)).limit(24).toList();
+            List<CompletableFuture<byte[]>> replies = requests.stream()
+                    .map(each -> client.callAsync(each, GENEROUS))
+                    .toList();
+            for (int i = 0; i < requests.size(); i++) {
+                assertThat(replies.get(i).join()).isEqualTo(requests.get(i));
+            }
+            return cluster.node(1).rpcMemoryBytes() >= before + RpcWire.LARGE_RING_BYTES;
+        });
+        for (int i = 0; i < 500; i++) { // enough to wrap the large ring, with every padding
+            byte[] request = random(random, random.nextInt(RpcWire.INLINE_BYTES_MAX));
+            assertThat(client.call(request, GENEROUS)).isEqualTo(request);
+        }
+    }
+
+    @Test
     void aFullRingEndsInATimeout() {
         RpcServer server = remote.rpc().serve("stuck");
         List<CompletableFuture<byte[]>> replies = new ArrayList<>();
