@@ -112,9 +112,19 @@ public interface FabricEndpoint {
     Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context);
 
     /**
-     * {@link #writeImm} for a thread that will post to this peer or poll again within microseconds. The driver may send both
+     * {@link #read} for a thread that will post to this peer or poll again within microseconds. The driver may send both
      * together. If the thread does neither, the thread in {@link Fabric#awaitArmed} sends, about half a millisecond later.
      */
+    default Post readSoon(long remoteOffset, long localAddress, long length, long context) {
+        return read(remoteOffset, localAddress, length, context);
+    }
+
+    /** {@link #write} as in {@link #readSoon}. */
+    default Post writeSoon(long remoteOffset, long localAddress, long length, long context) {
+        return write(remoteOffset, localAddress, length, context);
+    }
+
+    /** {@link #writeImm} as in {@link #readSoon}. */
     default Post writeImmSoon(long remoteOffset, long localAddress, long length, int immediate, long context) {
         return writeImm(remoteOffset, localAddress, length, immediate, context);
     }

@@ -1,8 +1,10 @@
 package dev.lite.tier;
 
 import dev.lite.os.waiting.Deadline;
+import dev.lite.session.async.PollingHelp;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -39,6 +41,7 @@ public interface RemoteMemory {
      *
      * @param write true to write to the node; the bytes are copied from {@code local} before the method returns true
      * @param local the local bytes; its size is the length of the transfer
+     * @param soon whether this thread will start another one or poll within microseconds, so that both may be sent together
      * @param ended called once with the failure, or with null on success. Any thread may call it, also the caller's. It
      *     must not block
      * @return false if the transfer did not start; then use {@link #read} or {@link #write}
@@ -50,7 +53,11 @@ public interface RemoteMemory {
             long offset,
             MemorySegment local,
             Deadline deadline,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended);
+
+    /** A wait of this thread for transfers of {@link #tryTransfer}; see {@link PollingHelp}. */
+    PollingHelp.@Nullable Wait newWait(BooleanSupplier over);
 
     /** See {@link dev.lite.api.LmrHandle#fetchAdd}. */
     long fetchAdd(int node, UUID arena, long offset, long delta, Deadline deadline);

@@ -42,6 +42,7 @@ public interface TierHandle extends LmrHandle {
      * @param write to the LMR; otherwise from it
      * @param local native memory; must stay valid until the end
      * @param timeoutNs the maximum time, in nanoseconds; 0 for the session's deadline
+     * @param soon see {@link RemoteMemory#tryTransfer}
      * @param ended called once, with the failure or null, when the segment is no longer used; by this thread or another one,
      *     which it must not block
      * @return false if the transfer was not started: it needs no fabric, or several pieces, or would have to wait
@@ -52,6 +53,7 @@ public interface TierHandle extends LmrHandle {
             long offset,
             MemorySegment local,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended);
 
     /** {@link #fetchAdd(long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */

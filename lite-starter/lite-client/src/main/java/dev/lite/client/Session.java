@@ -5,6 +5,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.async.AsyncOperations;
+import dev.lite.session.async.HelpedFutures;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
@@ -79,7 +80,7 @@ final class Session {
         this.counts = counts;
         Turns turns = new Turns();
         data = new DataPath(memory, welcome.area(), config.spins(), turns, counts);
-        async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, data::help);
+        async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, new HelpedFutures(data::help));
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
         channels = new ClientChannels(this, config.spins(), turns);
         reader = Thread.ofPlatform()

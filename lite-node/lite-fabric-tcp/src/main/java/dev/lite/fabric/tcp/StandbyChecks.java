@@ -25,7 +25,9 @@ final class StandbyChecks {
     private static final long OFTEN_NS = 1_000_000;
 
     private static final int SHORT_BREAKS_MIN = 16;
-    private static final int SHORT_BREAKS_MAX = 256;
+    private static final int SHORT_BREAKS_MAX = 512;
+    /** One long break after so many short ones does not end the breaks that are armed in name only. */
+    static final int SHORT_PER_LONG = 64;
 
     private final Waiting waiting;
     private final Departures departures;
@@ -44,6 +46,9 @@ final class StandbyChecks {
     private long breakNs = System.nanoTime();
     /** Begin of the last break that was armed in name only. */
     private volatile long unarmedNs;
+
+    /** The last frame that its thread left because it will post or poll soon. Any thread. */
+    private volatile long leftNs;
 
     // Standby thread.
     private long lastCheckNs;
@@ -75,16 +80,26 @@ final class StandbyChecks {
     /** The break ends. Poll role. */
     void disarm() {
         waiting.disarm();
-        if (Thread.currentThread() != standby && System.nanoTime() - breakNs < SHORT_NS) {
+        long now = System.nanoTime();
+        // A thread that posts a batch is as good as one that polls.
+        if (Thread.currentThread() != standby && (now - breakNs < SHORT_NS || now - leftNs < SHORT_NS)) {
             if (shortBreaks < SHORT_BREAKS_MAX) {
                 shortBreaks++;
             } else {
                 wanted = SHORT_BREAKS_MIN;
             }
+        } else if (shortBreaks >= wanted + SHORT_PER_LONG) {
+            shortBreaks -= SHORT_PER_LONG; // an exception, as when the system takes the processor from a busy thread
         } else if (shortBreaks > 0) {
             shortBreaks = 0;
-            wanted = Math.min(2 * wanted, SHORT_BREAKS_MAX);
+            wanted = Math.min(2 * wanted, SHORT_BREAKS_MAX / 2);
         }
+    }
+
+    /** A thread has left a frame, and will post or poll soon. Any thread. */
+    void left() {
+        leftNs = System.nanoTime();
+        start();
     }
 
     /** Makes the standby thread check. Call after a frame was left to a poll that may not follow. Any thread. */
@@ -109,7 +124,7 @@ final class StandbyChecks {
             return;
         }
         lastCheckNs = nowNs;
-        if (nowNs - departures.polledNs() > Departures.FRESH_NS) {
+        if (nowNs - departures.polledNs() > Departures.FRESH_NS && nowNs - leftNs > Departures.FRESH_NS) {
             stepIn(lanes);
         }
         long last = unarmedNs;

@@ -38,12 +38,22 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
 
     @Override
     public Post read(long remoteOffset, long localAddress, long length, long context) {
-        return transfer(false, remoteOffset, localAddress, length, context, 0, ALL_LANES);
+        return transfer(false, remoteOffset, localAddress, length, context, 0, ALL_LANES, false);
+    }
+
+    @Override
+    public Post readSoon(long remoteOffset, long localAddress, long length, long context) {
+        return transfer(false, remoteOffset, localAddress, length, context, 0, ALL_LANES, true);
     }
 
     @Override
     public Post write(long remoteOffset, long localAddress, long length, long context) {
-        return transfer(true, remoteOffset, localAddress, length, context, 0, ALL_LANES);
+        return transfer(true, remoteOffset, localAddress, length, context, 0, ALL_LANES, false);
+    }
+
+    @Override
+    public Post writeSoon(long remoteOffset, long localAddress, long length, long context) {
+        return transfer(true, remoteOffset, localAddress, length, context, 0, ALL_LANES, true);
     }
 
     @Override
@@ -51,9 +61,21 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         return link() == null ? this : new SomeLanes(this, this::transfer, first, count);
     }
 
-    /** @param count of the lanes from {@code first} on, or {@link #ALL_LANES} */
     private Post transfer(
             boolean write, long remoteOffset, long localAddress, long length, long context, int first, int count) {
+        return transfer(write, remoteOffset, localAddress, length, context, first, count, false);
+    }
+
+    /** @param count of the lanes from {@code first} on, or {@link #ALL_LANES} */
+    private Post transfer(
+            boolean write,
+            long remoteOffset,
+            long localAddress,
+            long length,
+            long context,
+            int first,
+            int count,
+            boolean soon) {
         var current = link();
         if (current == null || end() != null) {
             return Post.CLOSED;
@@ -62,7 +84,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         var lanes = current.lanes();
         int chosen = SomeLanes.choose(length > LARGE_BYTES, first, count == ALL_LANES ? lanes.length : count);
         return lanes[chosen].outbound.post(
-                write ? Frame.WRITE : Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context, false);
+                write ? Frame.WRITE : Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context, soon);
     }
 
     private Post writeImm(

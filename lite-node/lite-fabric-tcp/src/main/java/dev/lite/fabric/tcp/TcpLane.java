@@ -94,9 +94,12 @@ final class TcpLane extends Departing implements Outbound.Trouble {
     @Override
     public boolean leave(int promptBefore, boolean soon) {
         boolean polled = departures.leave(this, outbound.operations, promptBefore);
-        if (soon ? !polled : polled && departures.isPollerVirtual()) {
-            checks.start();
+        if (soon && !polled) {
+            checks.left();
             return true;
+        }
+        if (!soon && polled && departures.isPollerVirtual()) {
+            checks.start();
         }
         return polled;
     }

@@ -18,6 +18,8 @@ import org.junit.jupiter.api.Timeout;
 class StandbyChecksTest {
     private static final long FOREVER_NS = Duration.ofHours(1).toNanos();
     private static final int ROUNDS = 200;
+    /** Of two posts each: nobody polls, so all stay outstanding. */
+    private static final int FEW_ROUNDS = Operations.MAX / 4;
 
     @Test
     void anEventInABreakThatIsArmedInNameOnlyWakesTheStandbyThread() {
@@ -67,6 +69,45 @@ class StandbyChecksTest {
         }
     }
 
+    @Test
+    void aLongBreakAfterManyShortOnesIsAnExceptionAndOneAfterFewIsNot() {
+        try (var waiting = Waiting.open(FOREVER_NS)) {
+            var checks = new StandbyChecks(waiting, new Departures());
+            breakInNameOnly(waiting, checks);
+            longBreak(checks, waiting);
+            assertThat(checks.arm())
+                    .as("armed after a long break that followed few")
+                    .isTrue();
+            checks.disarm();
+            waiting.settle();
+            long deadline = System.nanoTime() + TestNode.nanos(20);
+            boolean exception = false;
+            while (!exception) { // this thread may be preempted, and more breaks become long
+                assertThat(deadline - System.nanoTime()).as("time left").isPositive();
+                for (int inNameOnly = 0; inNameOnly < 2 * StandbyChecks.SHORT_PER_LONG; inNameOnly++) {
+                    breakInNameOnly(waiting, checks);
+                    checks.disarm();
+                    waiting.settle();
+                }
+                breakInNameOnly(waiting, checks);
+                longBreak(checks, waiting);
+                exception = !checks.arm();
+                checks.disarm();
+                waiting.settle();
+            }
+        }
+    }
+
+    /** Ends a break after longer than a short one takes. */
+    private static void longBreak(StandbyChecks checks, Waiting waiting) {
+        long begin = System.nanoTime();
+        while (System.nanoTime() - begin < 2 * Departures.FRESH_NS) {
+            Thread.onSpinWait();
+        }
+        checks.disarm();
+        waiting.settle();
+    }
+
     private static void standBy(Waiting waiting, StandbyChecks checks) {
         while (!waiting.awaitArmed(checks.pauseNs(FOREVER_NS))) {
             checks.check(new TcpLane[0], System.nanoTime());
@@ -79,19 +120,32 @@ class StandbyChecksTest {
     }
 
     @Test
+    void aTransferThatWasToBeFollowedSoonIsSentByTheStandbyThread() {
+        long local = Arena.global().allocate(Long.BYTES, Long.BYTES).address();
+        arrives(FEW_ROUNDS, (toA, departures) -> {
+            assertThat(toA.writeSoon(0, local, 8, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.writeImmSoon(0, 0, 0, 1, 2)).isEqualTo(Post.ACCEPTED); // on the same lane
+        });
+        arrives(FEW_ROUNDS, (toA, departures) -> {
+            assertThat(toA.readSoon(0, local, 8, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.writeImmSoon(0, 0, 0, 1, 2)).isEqualTo(Post.ACCEPTED);
+        });
+    }
+
+    @Test
     void aFrameLeftToAVirtualThreadIsSentByTheStandbyThread() {
-        arrives((toA, departures) -> {
+        arrives(ROUNDS, (toA, departures) -> {
             join(Thread.ofVirtual().start(() -> departures.poll(System.nanoTime() + TestNode.nanos(100))));
             assertThat(toA.writeImm(0, 0, 0, 1, 1)).isEqualTo(Post.ACCEPTED);
         });
     }
 
     private static void arrives(Consumer<FabricEndpoint> post) {
-        arrives((toA, departures) -> post.accept(toA));
+        arrives(ROUNDS, (toA, departures) -> post.accept(toA));
     }
 
     /** Only the standby thread uses the posting node's fabric, and it never polls. */
-    private static void arrives(Posting posting) {
+    private static void arrives(int rounds, Posting posting) {
         try (var a = new TestNode("a", "lanes", "1");
                 var b = new TestNode("b", "lanes", "1")) {
             var toA = b.connectTo(a);
@@ -102,7 +156,7 @@ class StandbyChecksTest {
                     b.fabric.awaitArmed(FOREVER_NS);
                 }
             });
-            for (int round = 1; round <= ROUNDS; round++) {
+            for (int round = 1; round <= rounds; round++) {
                 int count = round;
                 posting.post(toA, ((TcpFabric) b.fabric).departures);
                 TestNode.until("arrived", () -> a.immediates.size() == count, a);

@@ -291,6 +291,23 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
+    default void transfersOfAThreadThatPollsSoonCompleteLikeAllOthers() {
+        Pair pair = fabrics().pair();
+        FabricEndpoint out = pair.out();
+        for (int length : new int[] {8, 64 << 10}) {
+            byte[] data = Posts.randomBytes(fabrics(), length);
+            pair.from().freeLocals();
+            MemorySegment local = pair.from().local(length);
+            Posts.fill(local, data);
+            fabrics().run(pair.from(), out, (to, context) -> to.writeSoon(0, local.address(), length, context));
+            assertSame(pair.to().bytes(0, length), data, "remote memory");
+            local.fill((byte) 0);
+            fabrics().run(pair.from(), out, (to, context) -> to.readSoon(0, local.address(), length, context));
+            assertSame(local.toArray(JAVA_BYTE), data, "local memory");
+        }
+    }
+
+    @Test
     default void aMappedAddressShowsThePeersMemoryUntilTheFabricIsClosed() {
         Pair pair = fabrics().pair();
         FabricEndpoint out = pair.out();

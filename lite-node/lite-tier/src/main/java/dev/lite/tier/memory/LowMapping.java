@@ -104,8 +104,9 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
             long offset,
             MemorySegment local,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
-        return mapping.tryTransfer(true, write, offset, local, timeoutNs, ended);
+        return mapping.tryTransfer(true, write, offset, local, timeoutNs, soon, ended);
     }
 
     @Override

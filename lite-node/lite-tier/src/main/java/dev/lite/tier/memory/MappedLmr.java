@@ -347,6 +347,7 @@ final class MappedLmr {
             long offset,
             MemorySegment local,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         MappedPlaces where = placed;
         long length = local.byteSize();
@@ -365,6 +366,7 @@ final class MappedLmr {
                         Layout.offsetOf(place),
                         local,
                         deadline(timeoutNs),
+                        soon,
                         failure -> {
                             endPosted();
                             ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);

@@ -589,8 +589,9 @@ public final class Mapping implements TierHandle {
             long offset,
             MemorySegment local,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
-        return tryTransfer(false, write, offset, local, timeoutNs, ended);
+        return tryTransfer(false, write, offset, local, timeoutNs, soon, ended);
     }
 
     boolean tryTransfer(
@@ -599,13 +600,14 @@ public final class Mapping implements TierHandle {
             long offset,
             MemorySegment local,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         if (!needsFabric() || mustWait(low) || !tryHold(write ? WRITE : READ, offset, local.byteSize())) {
             return false;
         }
         boolean begun = false;
         try {
-            begun = rest().tryPost(low, write, offset, local, timeoutNs, counted(low, local.byteSize(), ended));
+            begun = rest().tryPost(low, write, offset, local, timeoutNs, soon, counted(low, local.byteSize(), ended));
             return begun;
         } finally {
             if (!begun) {

@@ -65,7 +65,12 @@ final class SliceOperations {
             Mapping mapping, int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
         try {
             return mapping.tryTransfer(
-                    needed == WRITE, slice.offset(), slice.segment(), 0, failure -> async.end(opened, failure, false));
+                    needed == WRITE,
+                    slice.offset(),
+                    slice.segment(),
+                    0,
+                    async.isFollowed(),
+                    failure -> async.end(opened, failure, false));
         } catch (RuntimeException | Error e) { // an Error: the segment is a file that was truncated
             async.end(opened, e, false);
             return true;

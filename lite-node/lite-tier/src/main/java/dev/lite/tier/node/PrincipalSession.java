@@ -17,7 +17,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.AsyncOperations;
-import dev.lite.session.async.WaitingHelp;
+import dev.lite.session.async.HelpedFutures;
 import dev.lite.tier.Admission;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.NameRules;
@@ -43,6 +43,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -89,7 +90,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @GuardedBy("this")
     private boolean placesReturned;
 
-    private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, WaitingHelp.NONE);
+    private final AsyncOperations async = new AsyncOperations(
+            AsyncOperations.OPERATIONS_DEFAULT,
+            new HelpedFutures((BooleanSupplier over) -> remoteMemory().newWait(over)));
 
     PrincipalSession(
             LiteNode node,

@@ -12,14 +12,17 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
+import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -51,6 +54,9 @@ public final class PostedMemory implements RemoteMemory {
     private final TransferCounts counts;
     private final DeadlineSweeper sweeper;
     private final Lanes lanes;
+
+    /** The role of the connection that an asynchronous transfer used last. */
+    private volatile @Nullable PollRole lastRole;
 
     /** Which lanes of a connection to post to. */
     @FunctionalInterface
@@ -105,6 +111,7 @@ public final class PostedMemory implements RemoteMemory {
             long offset,
             MemorySegment local,
             Deadline deadline,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         Peer peer = links.peer(node);
         long length = local.byteSize();
@@ -127,8 +134,11 @@ public final class PostedMemory implements RemoteMemory {
                 RawMemory.copyFrom(local, 0, buffer.address, length);
             }
             buffer.pending = pending;
+            if (lastRole != peer.pollRole()) {
+                lastRole = peer.pollRole();
+            }
             held = peer.pollRole().takeToPost();
-            Post post = tryPost(peer, buffer, operation, offset, length, 0, 0);
+            Post post = tryPost(peer, buffer, operation, offset, length, 0, 0, soon);
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (posted) {
                 counts.count(peer.fabric(), operation, length);
@@ -149,6 +159,12 @@ public final class PostedMemory implements RemoteMemory {
                 peer.pollRole().pollAndRelease(pending::isClaimed);
             }
         }
+    }
+
+    @Override
+    public PollingHelp.@Nullable Wait newWait(BooleanSupplier over) {
+        PollRole role = lastRole;
+        return role == null ? null : role.newWait(over);
     }
 
     /** Handles the completion of an asynchronous transfer. Does not block. */
@@ -414,7 +430,7 @@ public final class PostedMemory implements RemoteMemory {
         boolean has = held;
         try {
             while (true) {
-                Post post = tryPost(peer, buffer, operation, offset, length, first, second);
+                Post post = tryPost(peer, buffer, operation, offset, length, first, second, false);
                 if (post == Post.ACCEPTED || post == Post.DONE) {
                     boolean kept = has;
                     has = false;
@@ -440,13 +456,26 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     private Post tryPost(
-            Peer peer, BounceBuffer buffer, Operation operation, long offset, long length, long first, long second) {
+            Peer peer,
+            BounceBuffer buffer,
+            Operation operation,
+            long offset,
+            long length,
+            long first,
+            long second,
+            boolean soon) {
         FabricEndpoint endpoint = lanes.of(peer.endpoint());
         long context = Poster.ONE_SIDED.context(buffer.context());
         buffer.state.set(BounceBuffer.POSTED);
         Post post = switch (operation) {
-            case READ -> endpoint.read(offset, buffer.address, length, context);
-            case WRITE -> endpoint.write(offset, buffer.address, length, context);
+            case READ ->
+                soon
+                        ? endpoint.readSoon(offset, buffer.address, length, context)
+                        : endpoint.read(offset, buffer.address, length, context);
+            case WRITE ->
+                soon
+                        ? endpoint.writeSoon(offset, buffer.address, length, context)
+                        : endpoint.write(offset, buffer.address, length, context);
             case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
             case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
         };

@@ -5,6 +5,7 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.os.waiting.Unrecoverable;
+import dev.lite.session.async.PollingHelp;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
@@ -190,6 +191,29 @@ public final class PollRole implements AutoCloseable {
     /** Polls once; called by the holder. Returns the number of events; -1: the fabric closes, release the role. */
     public int pollOnce() {
         return stopped ? -1 : poll();
+    }
+
+    /** A wait of this thread for asynchronous operations: it polls if no other thread does. */
+    public PollingHelp.Wait newWait(BooleanSupplier over) {
+        return new AsyncWait(over);
+    }
+
+    private final class AsyncWait extends PollWaiter implements PollingHelp.Wait {
+        private final BooleanSupplier over;
+
+        AsyncWait(BooleanSupplier over) {
+            this.over = over;
+        }
+
+        @Override
+        protected boolean isOver() {
+            return over.getAsBoolean();
+        }
+
+        @Override
+        public void await(long deadlineNs) {
+            boolean unused = PollRole.this.await(this, deadlineNs, take());
+        }
     }
 
     private boolean takeFree() {

@@ -4,9 +4,11 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Priority;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
@@ -89,6 +91,7 @@ final class ScheduledMemory implements RemoteMemory {
             long offset,
             MemorySegment local,
             Deadline deadline,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         LinkWindow window = windows.apply(node);
         long cost = Flow.cost(local.byteSize());
@@ -97,7 +100,7 @@ final class ScheduledMemory implements RemoteMemory {
         }
         boolean begun = false;
         try {
-            begun = memory.tryTransfer(write, node, arena, offset, local, deadline, failure -> {
+            begun = memory.tryTransfer(write, node, arena, offset, local, deadline, soon, failure -> {
                 window.leave(priority, cost);
                 ended.accept(failure);
             });
@@ -107,6 +110,11 @@ final class ScheduledMemory implements RemoteMemory {
                 window.leave(priority, cost);
             }
         }
+    }
+
+    @Override
+    public PollingHelp.@Nullable Wait newWait(BooleanSupplier over) {
+        return memory.newWait(over);
     }
 
     @Override

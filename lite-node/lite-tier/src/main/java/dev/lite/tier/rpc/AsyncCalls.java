@@ -2,17 +2,22 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
 import dev.lite.os.waiting.DeadlineSweeper;
+import dev.lite.session.async.HelpedFutures;
+import dev.lite.session.async.PollingHelp;
+import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The asynchronous calls of a node's own applications. A call has no thread: the thread that polls takes its reply, and a virtual
- * thread then completes the future, since its dependents may block. Any thread.
+ * The asynchronous calls of a node's own applications. A call has no thread: the thread that polls takes its reply. A thread that
+ * waits for a call polls itself, and completes futures on which nothing depends. For the others, and if no thread waits, a virtual
+ * thread does, since dependents may block. Any thread.
  *
  * <p>Bound: the slots of the principal and the function. A call that finds none free waits for one on a virtual thread.
  */
@@ -21,6 +26,10 @@ final class AsyncCalls {
     private static final byte[] EMPTY = {};
 
     private final RpcCaller caller;
+    private final HelpedFutures futures = new HelpedFutures(this::newWait);
+    /** The role of the connection that a call used last. */
+    private volatile @Nullable PollRole lastRole;
+
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
@@ -47,6 +56,10 @@ final class AsyncCalls {
             return CompletableFuture.failedFuture(refused);
         }
         if (posted) {
+            PollRole role = caller.roleOf(target);
+            if (lastRole != role) {
+                lastRole = role;
+            }
             sweeper.sweepAfter(call.endNs);
             return call.future;
         }
@@ -55,6 +68,11 @@ final class AsyncCalls {
         // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
         return CompletableFuture.supplyAsync(
                 () -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline), AsyncCalls::onThread);
+    }
+
+    private PollingHelp.@Nullable Wait newWait(BooleanSupplier over) {
+        PollRole role = lastRole;
+        return role == null ? null : role.newWait(over);
     }
 
     static void onThread(Runnable task) {
@@ -78,13 +96,18 @@ final class AsyncCalls {
         final FunctionClient target;
         final Duration deadline;
         final long endNs;
-        final CompletableFuture<byte[]> future = new CompletableFuture<>();
+        final CompletableFuture<byte[]> future = futures.newFuture();
         private byte[] reply = EMPTY; // confined to the thread that ends the call
 
         Call(FunctionClient target, Duration deadline, long endNs) {
             this.target = target;
             this.deadline = deadline;
             this.endNs = endNs;
+        }
+
+        @Override
+        protected boolean isSoon() {
+            return futures.isFollowed();
         }
 
         @Override
@@ -105,13 +128,8 @@ final class AsyncCalls {
 
         private void end(byte[] result, @Nullable RuntimeException why) {
             underWay.remove(this);
-            onThread(() -> {
-                if (why == null) {
-                    future.complete(result);
-                } else {
-                    future.completeExceptionally(why);
-                }
-            });
+            Runnable completion = why == null ? () -> future.complete(result) : () -> future.completeExceptionally(why);
+            futures.complete(future, completion, false);
         }
 
         @Override

@@ -16,6 +16,8 @@ final class RpcBinding {
     private static final int SHORTER_REPLIES_MAX = 256;
     /** After so many calls that found the ring fairly full, the binding asks for a large ring. */
     private static final int CROWDED_MAX = 8;
+    /** A quarter of the ring, and at most so many bytes, are for short requests only. */
+    private static final int RESERVED_BYTES_MAX = 16 << 10;
 
     final Peer peer;
     final int ring;
@@ -109,11 +111,11 @@ final class RpcBinding {
         }
     }
 
-    /** Whether an entry of so many bytes leaves a quarter of the ring empty. A guess: others reserve room, too. */
+    /** Whether an entry of so many bytes leaves enough of the ring for short requests. A guess: others reserve room, too. */
     boolean hasMuchRoom(int bytes) {
         long seen = tail.get();
         long end = seen + padding(seen, bytes) + bytes;
-        return RpcWire.distance(head(), end) <= ringBytes - ringBytes / 4;
+        return RpcWire.distance(head(), end) <= ringBytes - Math.min(ringBytes / 4, RESERVED_BYTES_MAX);
     }
 
     /** Bytes to leave empty, so that an entry does not cross the end of the ring. */

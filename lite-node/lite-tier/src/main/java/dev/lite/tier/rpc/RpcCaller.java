@@ -262,6 +262,14 @@ final class RpcCaller {
         return tryPostToPeer(target, binding, slot, request, System.nanoTime() + timeoutNs, call);
     }
 
+    /** The poll role that brings the replies of a target's calls; null: none, or the target is not known yet. */
+    @Nullable
+    PollRole roleOf(FunctionClient target) {
+        int node = target.knownNodeId();
+        Peer peer = node < 0 || engine.isSelf(node) ? null : engine.connected(node);
+        return peer == null ? null : peer.pollRole();
+    }
+
     private boolean tryPostToPeer(
             FunctionClient target,
             RpcBinding binding,

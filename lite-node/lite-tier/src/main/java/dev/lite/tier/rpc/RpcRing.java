@@ -13,11 +13,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * The server's side of a ring in its arena. One calling node writes calls of one function as one principal into it. The
  * server consumes entries in any order; the head advances over consumed ones. Once the head has moved by a quarter of
- * the ring, the server reports it to the caller with a plain one-sided write, not with a message per call.
+ * the ring, or by {@value #REPORT_BYTES_MAX} bytes, the server reports it to the caller with a plain one-sided write, not with a message per call.
  */
 final class RpcRing {
     /** Room before the ring: the source of the write that reports the head to the caller. */
     static final int PREFIX_BYTES = RpcWire.UNIT_BYTES;
+
+    /** What callers do not know to be free counts as taken: for long requests, it must be a small part of a large ring. */
+    private static final int REPORT_BYTES_MAX = 16 << 10;
 
     private static final long PAUSE_NS = 20_000;
 
@@ -39,6 +42,7 @@ final class RpcRing {
     private final long callerHeadOffset;
     private final long generation;
     private final int units;
+    private final int reportBytes;
     private final @Nullable RpcEntry[] entries;
 
     @GuardedBy("this")
@@ -85,6 +89,7 @@ final class RpcRing {
         this.offset = offset;
         this.bytes = bytes;
         this.units = bytes / RpcWire.UNIT_BYTES;
+        this.reportBytes = Math.min(bytes / 4, REPORT_BYTES_MAX);
         this.entries = new @Nullable RpcEntry[units];
         this.consumed = new short[units];
         this.head = RpcWire.firstPosition(bytes);
@@ -163,7 +168,7 @@ final class RpcRing {
     /** Posts at most one write at a time, because all are sent from the same word. */
     @GuardedBy("this")
     private void report() {
-        if (reporting || head - reported < bytes / 4) {
+        if (reporting || head - reported < reportBytes) {
             return;
         }
         Post post = postHead();

@@ -19,9 +19,6 @@ import org.jspecify.annotations.Nullable;
 final class PostedTransfers {
     static final int TRANSFERS_MAX = 16;
 
-    /** With more than these under way, one more wake-up for each answer costs less than one more system call for each post. */
-    private static final int FEW = 4;
-
     private final AreaSlots slots;
     private final Runnable noneLeft;
     /** Transfers from before their post until after the last access to their slot and window. */
@@ -51,10 +48,19 @@ final class PostedTransfers {
      * @param op {@link Op#READ} or {@link Op#WRITE}; others are not started
      * @param length bytes of the slot's window
      * @param mayDefer whether the command may be deferred
+     * @param soon whether this thread will poll soon, so that what it posts until then may be sent together
      * @return false if the caller must execute it; otherwise it was posted or deferred
      * @throws LiteException if the command is refused
      */
-    boolean start(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs, boolean mayDefer) {
+    boolean start(
+            TierHandle handle,
+            int slot,
+            int op,
+            long offset,
+            long length,
+            long timeoutNs,
+            boolean mayDefer,
+            boolean soon) {
         if (op != Op.READ && op != Op.WRITE) {
             return false;
         }
@@ -81,6 +87,7 @@ final class PostedTransfers {
                             offset,
                             RawMemory.all().asSlice(slots.window(slot), length),
                             timeoutNs,
+                            soon,
                             failure -> ended(slot, op, failure));
             return started;
         } finally {
@@ -118,14 +125,6 @@ final class PostedTransfers {
 
     private void unposted(int slot) {
         long unused = posted.getAndUpdate(bits -> bits & ~(1L << slot));
-    }
-
-    /**
-     * Whether so many are under way that the session's thread should leave the poll role to the standby thread. A thread that polls sends
-     * each frame as it posts it; without one, a fabric sends frames together when the next answer comes.
-     */
-    boolean areMany() {
-        return running.get() > FEW;
     }
 
     /** Whether commands are deferred. */

@@ -414,10 +414,6 @@ final class SessionWorker {
         if (role == null) {
             return done;
         }
-        if (transfers.areMany() && !rpc.isRunning()) {
-            server.releaseRole();
-            return done;
-        }
         int events = role.pollOnce();
         if (events < 0) {
             server.releaseRole();
@@ -451,7 +447,7 @@ final class SessionWorker {
         }
         server.foundWork = false;
         while (left != 0 && !stopping) {
-            if (rpc.isRunning() || (transfers.isRunning() && !transfers.areMany())) {
+            if (rpc.isRunning() || transfers.isRunning()) {
                 server.takeRole();
             }
             left = wait.pause(left);
@@ -590,7 +586,7 @@ final class SessionWorker {
         long result = 0;
         try {
             locks.requireNoneLost();
-            if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer)) {
+            if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, server.role != null)) {
                 if (leader != server) {
                     doorbell.ring(); // replaced just before it deferred the command; its substitute may be blocked
                 }

@@ -319,6 +319,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 long offset,
                 MemorySegment local,
                 long timeoutNs,
+                boolean soon,
                 Consumer<@Nullable RuntimeException> ended) {
             noteTimeout(write ? "write" : "read", timeoutNs);
             check(write ? Permission.WRITE : Permission.READ, offset, local.byteSize());

@@ -26,28 +26,27 @@ public final class AsyncOperations {
     private final int operationsMax;
     private final Semaphore permits;
     private final Set<Operation> underWay = ConcurrentHashMap.newKeySet();
-    private final Completions completions = new Completions();
-    private final WaitingHelp help;
+    private final HelpedFutures futures;
 
     /**
      * Creates the limit for one session.
      *
      * @param operationsMax at least 1
-     * @param help what a thread does before it blocks on a future of this session
+     * @param futures the futures of its operations
      */
-    public AsyncOperations(int operationsMax, WaitingHelp help) {
+    public AsyncOperations(int operationsMax, HelpedFutures futures) {
         if (operationsMax < 1) {
             throw new IllegalArgumentException(
                     "the limit of asynchronous operations is %d; it must be at least 1".formatted(operationsMax));
         }
         this.operationsMax = operationsMax;
         this.permits = new Semaphore(operationsMax);
-        this.help = help;
+        this.futures = futures;
     }
 
     /** A future whose waiting threads help. */
     public <T extends @Nullable Object> CompletableFuture<T> newFuture() {
-        return new HelpedFuture<>(help);
+        return futures.newFuture();
     }
 
     /** An operation under way. It counts towards the limit until it has ended. */
@@ -106,6 +105,11 @@ public final class AsyncOperations {
         return opened;
     }
 
+    /** {@link HelpedFutures#isFollowed}. */
+    public boolean isFollowed() {
+        return futures.isFollowed();
+    }
+
     /** Runs the operation on a virtual thread and ends it. */
     public void run(Operation opened, Runnable operation) {
         Thread unused = Thread.ofVirtual().name("lite-async").start(() -> {
@@ -127,7 +131,7 @@ public final class AsyncOperations {
         opened.failure = failure;
         // While the opening thread has not got the future, nothing depends on it.
         boolean here = opened.opener == Thread.currentThread();
-        complete(opened.future, () -> ended(opened), helping || here);
+        futures.complete(opened.future, () -> ended(opened), helping || here);
     }
 
     /**
@@ -137,11 +141,7 @@ public final class AsyncOperations {
      * @param helping whether this thread came from {@link WaitingHelp}
      */
     public void complete(CompletableFuture<?> future, Runnable completion, boolean helping) {
-        if (helping && future.getNumberOfDependents() == 0) {
-            completion.run();
-        } else {
-            completions.add(future, completion);
-        }
+        futures.complete(future, completion, helping);
     }
 
     private void ended(Operation opened) {

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Completes the futures of operations that have ended, on virtual threads, so that the thread that saw them end never runs a stage of
- * the application. One virtual thread completes all that have ended when it looks, which saves a wake-up for each. Any thread.
+ * the application. One virtual thread completes all that have ended when it looks, which saves a wake-up for each. If a thread of the
+ * application {@linkplain #await waits and helps}, it takes the place of that thread. Any thread.
  *
  * <p>A stage may block. So a thread that is about to complete a future with stages first leaves the rest to another one. A stage that is
  * added in just that instant may block the thread all the same. A check some milliseconds later replaces it then.
@@ -24,6 +25,8 @@ final class Completions {
 
     private final ConcurrentLinkedQueue<Completion> ended = new ConcurrentLinkedQueue<>();
     private final DeadlineSweeper checks = new DeadlineSweeper(this::check);
+    /** The waits of threads that complete themselves what ends meanwhile. */
+    private final ConcurrentLinkedQueue<PollingHelp.Wait> helpers = new ConcurrentLinkedQueue<>();
 
     /** The thread that completes. A thread that is no longer this one ends after its current operation. */
     private final AtomicReference<@Nullable Completer> current = new AtomicReference<>();
@@ -35,12 +38,44 @@ final class Completions {
     /** Does not block. */
     void add(CompletableFuture<?> future, Runnable completion) {
         ended.add(new Completion(future, completion));
-        startIfNone();
+        PollingHelp.Wait helper = helpers.peek();
+        if (helper == null) {
+            startIfNone();
+        } else {
+            helper.signal();
+        }
+    }
+
+    /** Whether an operation has ended whose future nobody has completed. */
+    boolean isAnyEnded() {
+        return !ended.isEmpty();
+    }
+
+    /**
+     * Waits, and then completes what has ended. What has stages gets a virtual thread.
+     *
+     * @return how many futures this thread has completed
+     */
+    int await(PollingHelp.Wait wait, long deadlineNs) {
+        helpers.add(wait);
+        try {
+            wait.await(deadlineNs);
+        } finally {
+            boolean unused = helpers.remove(wait);
+        }
+        // Whoever saw this wait among the helpers had added before, and this thread sees that here.
+        if (ended.isEmpty()) {
+            return 0;
+        }
+        Completer here = new Completer(true);
+        current.set(here); // another one ends after its current operation
+        here.run();
+        return here.completed;
     }
 
     private void startIfNone() {
         if (current.get() == null) {
-            Completer next = new Completer();
+            Completer next = new Completer(false);
             if (current.compareAndSet(null, next)) {
                 Thread unused = Thread.ofVirtual().name("lite-async").start(next);
             }
@@ -51,18 +86,32 @@ final class Completions {
         /** What it completes, or has completed last. Written by its own thread. */
         private volatile @Nullable CompletableFuture<?> future;
 
+        private final boolean helper;
+        private int completed;
+
+        /** @param helper whether its thread is one of the application and runs no stages */
+        Completer(boolean helper) {
+            this.helper = helper;
+        }
+
         @Override
         public void run() {
             try {
                 Completion next;
                 while (current.get() == this && (next = ended.poll()) != null) {
                     future = next.future();
-                    if (next.future().getNumberOfDependents() > 0) {
+                    boolean hasStages = next.future().getNumberOfDependents() > 0;
+                    if (hasStages && helper) {
+                        Thread unused = Thread.ofVirtual().name("lite-async").start(next.action());
+                        continue;
+                    }
+                    if (hasStages) {
                         leave();
                     } else {
                         checks.sweepAfter(System.nanoTime() + CHECK_NS);
                     }
                     next.action().run();
+                    completed++;
                 }
             } finally {
                 leave();

@@ -12,14 +12,55 @@ final class HelpedFuture<T extends @Nullable Object> extends CompletableFuture<T
     private static final long FOREVER_NS = Long.MAX_VALUE / 4;
 
     private final WaitingHelp help;
+    /** Whether it completes with another future, without its own methods. */
+    private final boolean stage;
 
-    HelpedFuture(WaitingHelp help) {
+    private volatile PollingHelp.@Nullable Wait wait;
+
+    HelpedFuture(WaitingHelp help, boolean stage) {
         this.help = help;
+        this.stage = stage;
+    }
+
+    /** From now on its end signals a wait. Returns false if another one is signalled, or if its end may not be noticed. */
+    boolean beginWait(PollingHelp.Wait its) {
+        if (stage || wait != null) {
+            return false;
+        }
+        wait = its;
+        return true;
+    }
+
+    void endWait() {
+        wait = null;
+    }
+
+    private boolean signalled(boolean changed) {
+        PollingHelp.Wait its = wait;
+        if (its != null) {
+            its.signal();
+        }
+        return changed;
+    }
+
+    @Override
+    public boolean complete(T value) {
+        return signalled(super.complete(value));
+    }
+
+    @Override
+    public boolean completeExceptionally(Throwable failure) {
+        return signalled(super.completeExceptionally(failure));
+    }
+
+    @Override
+    public boolean cancel(boolean mayInterrupt) {
+        return signalled(super.cancel(mayInterrupt));
     }
 
     @Override
     public <U extends @Nullable Object> CompletableFuture<U> newIncompleteFuture() {
-        return new HelpedFuture<>(help);
+        return new HelpedFuture<>(help, true);
     }
 
     @Override

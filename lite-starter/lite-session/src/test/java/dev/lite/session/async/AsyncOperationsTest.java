@@ -30,7 +30,7 @@ class AsyncOperationsTest {
 
     @Test
     void atTheLimitAnotherOperationWaitsForOneToEnd() {
-        AsyncOperations operations = new AsyncOperations(2, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(2, new HelpedFutures(WaitingHelp.NONE));
         CountDownLatch go = new CountDownLatch(1);
         CompletableFuture<?> first = operations.begin(() -> await(go), LONG);
         CompletableFuture<?> second = operations.begin(() -> await(go), LONG);
@@ -47,7 +47,7 @@ class AsyncOperationsTest {
 
     @Test
     void aFenceWaitsForAllOperationsStartedBefore() {
-        AsyncOperations operations = new AsyncOperations(100, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(100, new HelpedFutures(WaitingHelp.NONE));
         CountDownLatch go = new CountDownLatch(1);
         List<CompletableFuture<?>> futures = new ArrayList<>();
         for (int count = 0; count < 50; count++) {
@@ -63,7 +63,7 @@ class AsyncOperationsTest {
 
     @Test
     void aFailureCompletesTheFutureAndAFenceIgnoresIt() {
-        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
         CompletableFuture<?> failed = operations.begin(
                 () -> {
                     throw new LmrFreedException("gone");
@@ -76,7 +76,7 @@ class AsyncOperationsTest {
 
     @Test
     void anOperationThatEndsDuringItsStartIsDoneWhenItsFutureIsHandedOut() {
-        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
         AsyncOperations.Operation opened = operations.open(LONG);
         operations.end(opened, null, false);
         assertThat(opened.future()).isDone();
@@ -89,7 +89,7 @@ class AsyncOperationsTest {
     /** A dependent stage may block, so the thread that ends the operation must not run it: not even the opening thread. */
     @Test
     void aDependentStageNeverRunsOnTheThreadThatEndsTheOperation() {
-        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
         AsyncOperations.Operation opened = operations.open(LONG);
         CompletableFuture<Thread> ran = opened.future().thenApply(nothing -> Thread.currentThread());
         operations.end(opened, null, false);
@@ -98,7 +98,7 @@ class AsyncOperationsTest {
 
     @Test
     void aStageThatBlocksHoldsUpNoOtherFuture() {
-        AsyncOperations operations = new AsyncOperations(3, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(3, new HelpedFutures(WaitingHelp.NONE));
         CountDownLatch go = new CountDownLatch(1);
         AsyncOperations.Operation blocking = operations.open(LONG);
         AsyncOperations.Operation other = operations.open(LONG);
@@ -115,7 +115,7 @@ class AsyncOperationsTest {
     /** Like a stage that is added between the look for stages and the completion. */
     @Test
     void aStageThatNobodySawHoldsUpOthersForAMomentOnly() {
-        AsyncOperations operations = new AsyncOperations(1, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
         CountDownLatch go = new CountDownLatch(1);
         CompletableFuture<Void> hidden = new CompletableFuture<>() {
             @Override
@@ -141,7 +141,7 @@ class AsyncOperationsTest {
             helped.add((CompletableFuture<?>) awaited);
             origin[0].complete(null);
         };
-        AsyncOperations operations = new AsyncOperations(1, help);
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(help));
         CompletableFuture<Integer> first = operations.newFuture();
         origin[0] = first;
         first.join();
@@ -159,7 +159,7 @@ class AsyncOperationsTest {
 
     @Test
     void aHelperCompletesAFutureItselfUnlessStagesDependOnIt() {
-        AsyncOperations operations = new AsyncOperations(2, WaitingHelp.NONE);
+        AsyncOperations operations = new AsyncOperations(2, new HelpedFutures(WaitingHelp.NONE));
         AsyncOperations.Operation alone = operations.open(LONG);
         CompletableFuture<?> future = alone.future();
         operations.end(alone, null, true);

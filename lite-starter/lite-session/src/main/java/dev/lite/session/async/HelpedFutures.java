@@ -1,0 +1,100 @@
+package dev.lite.session.async;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** Futures whose waiting threads help before they block, and whose stages run on virtual threads. Any thread. */
+public final class HelpedFutures {
+    /** Bounds how late a waiting thread sees an end that nobody told it of, as by {@link CompletableFuture#completeAsync}. */
+    private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** A thread that comes from its wait begins the next operations within this time, or has other work first. */
+    private static final long FOLLOW_NS = TimeUnit.MICROSECONDS.toNanos(50);
+
+    private final Completions completions = new Completions();
+    private final WaitingHelp help;
+
+    // About the last wait. Racy: a lost write makes a guess wrong.
+    private volatile @Nullable Thread waited;
+    private long waitedUntilNs;
+    private int following;
+
+    /** Futures with this help. A thread that helps tells {@link #complete} so. */
+    public HelpedFutures(WaitingHelp help) {
+        this.help = help;
+    }
+
+    /**
+     * Futures whose waiting threads poll until they are done. Such a thread also completes other futures that have ended and have no
+     * stages. A virtual thread, a thread that waits for a stage, and a second one that waits for the same future block.
+     */
+    public HelpedFutures(PollingHelp polling) {
+        this.help = (awaited, deadlineNs) -> await(polling, awaited, deadlineNs);
+    }
+
+    private void await(PollingHelp polling, Future<?> awaited, long deadlineNs) {
+        if (!(awaited instanceof HelpedFuture<?> future)
+                || Thread.currentThread().isVirtual()) {
+            return;
+        }
+        PollingHelp.Wait wait = polling.newWait(() -> future.isDone() || completions.isAnyEnded());
+        if (wait == null || !future.beginWait(wait)) {
+            return;
+        }
+        int completed = 0;
+        try {
+            long leftNs;
+            while (!future.isDone()
+                    && (leftNs = deadlineNs - System.nanoTime()) > 0
+                    && !Thread.currentThread().isInterrupted()) {
+                completed += completions.await(wait, System.nanoTime() + Math.min(leftNs, WAIT_NS));
+            }
+        } finally {
+            future.endWait();
+        }
+        if (completed > 1) {
+            following = completed - 1;
+            waitedUntilNs = System.nanoTime();
+            waited = Thread.currentThread();
+        }
+    }
+
+    /**
+     * Whether this thread will probably begin another operation within microseconds, so that both may be sent together. A guess: its
+     * last wait ended several operations, a thread mostly replaces each of them by a new one, and this is not the last of these.
+     * Call once for each operation.
+     */
+    public boolean isFollowed() {
+        if (waited != Thread.currentThread()) {
+            return false;
+        }
+        int left = following--;
+        if (left <= 0 || System.nanoTime() - waitedUntilNs > FOLLOW_NS) {
+            waited = null;
+            return false;
+        }
+        return true;
+    }
+
+    /** A future whose waiting threads help. */
+    public <T extends @Nullable Object> CompletableFuture<T> newFuture() {
+        return new HelpedFuture<>(help, false);
+    }
+
+    /**
+     * Completes a future of {@link #newFuture}. Does not block: stages that depend on it run on a virtual thread.
+     *
+     * @param completion completes the future
+     * @param here whether this thread may complete it if nothing depends on it: it came from {@link WaitingHelp}, or nobody else
+     *     has the future
+     */
+    public void complete(CompletableFuture<?> future, Runnable completion, boolean here) {
+        if (here && future.getNumberOfDependents() == 0) {
+            completion.run();
+        } else {
+            completions.add(future, completion);
+        }
+    }
+}
