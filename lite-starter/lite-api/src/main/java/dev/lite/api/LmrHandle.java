@@ -103,6 +103,9 @@ public interface LmrHandle extends AutoCloseable {
      * completes exactly once: with null when all bytes have arrived, or with the exception that {@code read} would throw.
      * Cancelling the future does not stop the operation.
      *
+     * <p>A platform thread that waits with {@code get} or {@code join} sees to the answers itself, which is the fastest way: keep some
+     * operations under way and wait for the oldest one. Stages that depend on the future run on virtual threads.
+     *
      * <p>Errors that are known at once (bounds, permission) are thrown by this call. When the session has reached its limit of
      * asynchronous operations (1,024), this call waits for one of them to end.
      *

@@ -42,6 +42,9 @@ public interface RpcClient {
     /** Calls the function, waits for its reply and returns it. */
     byte[] call(byte[] request, Duration deadline);
 
-    /** Starts a call and returns; the request is copied. The future completes exactly once, with the reply or the exception. */
+    /**
+     * Starts a call and returns; the request is copied. The future completes exactly once, with the reply or the exception. See
+     * {@link LmrHandle#readAsync(long, java.lang.foreign.MemorySegment)} for how to wait.
+     */
     CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline);
 }

@@ -17,8 +17,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.random.RandomGenerator;
 
 /**
@@ -32,6 +35,7 @@ final class Calls implements Part {
     private static final int CONCURRENCY = 4;
     private static final int MANY = 300;
     private static final int LAPS = 24;
+    private static final int CROWD = 24;
     private static final int INLINE_BYTES = 1536;
     private static final long SETTLED_NS = 5_000_000_000L;
 
@@ -121,6 +125,10 @@ final class Calls implements Part {
             pass(app);
             return;
         }
+        if (kind == 2) {
+            crowd(app);
+            return;
+        }
         if (kind < 7 && mix == Mix.CUTS) {
             bindAnew(app);
             return;
@@ -150,6 +158,29 @@ final class Calls implements Part {
         }
     }
 
+    /** So many calls at once that their ring is full, and the caller's node asks for a large one. */
+    private void crowd(App app) {
+        String node = app.anyNode();
+        Map<Long, CompletableFuture<byte[]>> replies = new LinkedHashMap<>();
+        for (int i = 0; i < CROWD; i++) {
+            byte[] request = request(INLINE_BYTES);
+            replies.put(id(request), app.lite.rpc().callAsync(node, ECHO, request, Duration.ofMillis(300)));
+        }
+        replies.forEach((id, reply) -> {
+            try {
+                check(id, node, ECHO, INLINE_BYTES, reply.join());
+            } catch (CompletionException e) {
+                if (!(e.getCause() instanceof LiteException failure)) {
+                    throw e;
+                }
+                app.note("one of many calls: " + failure.getClass().getSimpleName());
+                if (failure instanceof RpcFailedException failed && isOfHandler(failed)) {
+                    cluster.rule().broken("a call of the function " + ECHO + " failed: " + failed.getMessage());
+                }
+            }
+        });
+    }
+
     /** As a new principal, so that the function is bound once more. */
     private void bindAnew(App app) {
         try (Lite other = app.member.node().attach("app" + ++principals)) {
@@ -175,13 +206,26 @@ final class Calls implements Part {
     }
 
     private void call(App app, String node, String function, int bytes, Duration deadline) {
+        byte[] request = request(bytes);
+        check(id(request), node, function, bytes, app.lite.rpc().call(node, function, request, deadline));
+    }
+
+    /** The request of a new call. */
+    private byte[] request(int bytes) {
         byte[] request = new byte[bytes];
         long id = ++lastCall;
         MemorySegment of = MemorySegment.ofArray(request);
         for (long at = 0; at < bytes; at += 8) {
             of.set(ValueLayout.JAVA_LONG_UNALIGNED, at, id);
         }
-        byte[] reply = app.lite.rpc().call(node, function, request, deadline);
+        return request;
+    }
+
+    private static long id(byte[] request) {
+        return MemorySegment.ofArray(request).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+    }
+
+    private void check(long id, String node, String function, int bytes, byte[] reply) {
         MemorySegment back = MemorySegment.ofArray(reply);
         boolean whole = reply.length == bytes && back.get(ValueLayout.JAVA_LONG_UNALIGNED, 0) == -id;
         for (long at = 8; whole && at < bytes; at += 8) {
