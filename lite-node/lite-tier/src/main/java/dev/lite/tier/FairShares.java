@@ -22,7 +22,7 @@ public final class FairShares {
     @GuardedBy("this")
     private int taken;
 
-    /** @param max the number of places, at least 1 */
+    /** @param max the number of places; 0: nobody gets one */
     public FairShares(int max) {
         this.max = max;
     }

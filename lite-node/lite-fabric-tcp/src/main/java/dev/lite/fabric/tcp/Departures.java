@@ -34,10 +34,11 @@ final class Departures {
      * Whether a posting thread is to {@link #leave} its frame. The polling thread itself sends at once. Any thread.
      *
      * @param promptBefore {@link Operations#promptPosted()} before the post
+     * @param unsent whether frames were left that may not be sent yet: no answer to them comes, so no poll follows for sure
      */
-    boolean isPolled(Operations operations, int promptBefore) {
+    boolean isPolled(Operations operations, int promptBefore, boolean unsent) {
         if (armed) {
-            return operations.isOutstanding(promptBefore);
+            return !unsent && operations.isOutstanding(promptBefore);
         }
         Thread now = poller;
         return now != null && now != Thread.currentThread() && System.nanoTime() - polledNs < FRESH_NS;
@@ -55,7 +56,7 @@ final class Departures {
     }
 
     /** Leaves a lane's queued frames to the next poll; false if it may not follow. Any thread. */
-    boolean leave(Departing lane, Operations operations, int promptBefore) {
+    boolean leave(Departing lane, Operations operations, int promptBefore, boolean unsent) {
         if (lane.departs.compareAndSet(false, true)) {
             Departing next;
             do {
@@ -63,7 +64,7 @@ final class Departures {
                 lane.nextDeparture = next;
             } while (!first.compareAndSet(next, lane));
         }
-        return poller != null || (armed && operations.isOutstanding(promptBefore));
+        return poller != null || (armed && !unsent && operations.isOutstanding(promptBefore));
     }
 
     /** A thread polls, and sends what was left. Poll role. */

@@ -24,6 +24,9 @@ final class TcpLane extends Departing implements Outbound.Trouble {
     /** The lane's key in the fabric; guarded by {@link #outbound}'s lock and written before the first post. */
     private volatile int key = UNWATCHED;
 
+    /** Whether a thread left frames to its own next post or poll. Stays until the next departure. */
+    private volatile boolean leftUnsent;
+
     /** Poll role: remaining polls in which the lane is read without asking epoll. */
     int warm;
 
@@ -88,17 +91,21 @@ final class TcpLane extends Departing implements Outbound.Trouble {
 
     @Override
     public boolean isPolled(int promptBefore) {
-        return departures.isPolled(outbound.operations, promptBefore);
+        return departures.isPolled(outbound.operations, promptBefore, leftUnsent);
     }
 
     @Override
     public boolean leave(int promptBefore, boolean soon) {
-        boolean polled = departures.leave(this, outbound.operations, promptBefore);
+        boolean othersUnsent = leftUnsent;
+        if (soon) {
+            leftUnsent = true; // before the lane is among the departures, so that its departure clears it
+        }
+        boolean polled = departures.leave(this, outbound.operations, promptBefore, othersUnsent);
         if (soon && !polled) {
             checks.left();
             return true;
         }
-        if (!soon && polled && departures.isPollerVirtual()) {
+        if (polled && departures.isPollerVirtual()) {
             checks.start();
         }
         return polled;
@@ -106,6 +113,7 @@ final class TcpLane extends Departing implements Outbound.Trouble {
 
     @Override
     void depart() {
+        leftUnsent = false; // before it sends: a frame that it does not send then enters again
         outbound.send();
     }
 

@@ -175,22 +175,24 @@ class CombiningTest {
             var operations = lane.outbound.operations;
             var departures = ((TcpFabric) b.fabric).departures;
             departures.poll(System.nanoTime());
-            assertThat(departures.leave(lane, operations, 0))
+            assertThat(departures.leave(lane, operations, 0, false))
                     .as("this thread polls")
                     .isTrue();
             departures.stop();
-            assertThat(departures.leave(lane, operations, 0)).as("it stopped").isFalse();
+            assertThat(departures.leave(lane, operations, 0, false))
+                    .as("it stopped")
+                    .isFalse();
 
             departures.armed(true);
-            assertThat(departures.isPolled(operations, 0)).isFalse();
+            assertThat(departures.isPolled(operations, 0, false)).isFalse();
             assertThat(toA.read(0, b.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
-            assertThat(departures.isPolled(operations, 1))
+            assertThat(departures.isPolled(operations, 1, false))
                     .as("an answer is due")
                     .isTrue();
-            assertThat(departures.leave(lane, operations, 1)).isTrue();
+            assertThat(departures.leave(lane, operations, 1, false)).isTrue();
             TestNode.until("answered", () -> b.completed.contains(1L), b, a);
             departures.stop();
-            assertThat(departures.leave(lane, operations, 1))
+            assertThat(departures.leave(lane, operations, 1, false))
                     .as("the answer came")
                     .isFalse();
         }

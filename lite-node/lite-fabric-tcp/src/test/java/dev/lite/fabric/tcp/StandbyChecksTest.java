@@ -7,6 +7,7 @@ import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.EventFd;
 import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -169,6 +170,25 @@ class StandbyChecksTest {
 
     private interface Posting {
         void post(FabricEndpoint toA, Departures departures);
+    }
+
+    @Test
+    void aFrameThatWasLeftAndNotSentKeepsNoLaterOneWaitingForItsAnswer() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1");
+                var arena = Arena.ofConfined()) {
+            var toA = b.connectTo(a);
+            var departures = ((TcpFabric) b.fabric).departures;
+            departures.stop();
+            departures.armed(true); // the next answer wakes the standby thread, which this node does not have
+            var ones = arena.allocateFrom(ValueLayout.JAVA_LONG, 1, 1);
+            assertThat(toA.writeSoon(0, ones.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.write(8, ones.address(), 8, 2)).isEqualTo(Post.ACCEPTED);
+            TestNode.until(
+                    "both arrived",
+                    () -> a.memory.get(ValueLayout.JAVA_LONG, 0) == 1 && a.memory.get(ValueLayout.JAVA_LONG, 8) == 1,
+                    a);
+        }
     }
 
     @Test

@@ -36,7 +36,7 @@ final class TestDepartures {
     void post() {
         for (Lane lane : lanes) {
             lane.queued.incrementAndGet();
-            if (!departures.leave(lane, NONE_OUTSTANDING, 0)) {
+            if (!departures.leave(lane, NONE_OUTSTANDING, 0, false)) {
                 lane.depart();
             }
         }

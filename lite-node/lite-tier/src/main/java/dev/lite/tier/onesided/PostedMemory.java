@@ -138,7 +138,15 @@ public final class PostedMemory implements RemoteMemory {
                 lastRole = peer.pollRole();
             }
             held = peer.pollRole().takeToPost();
-            Post post = tryPost(peer, buffer, operation, offset, length, 0, 0, soon);
+            Post post = tryPost(
+                    peer,
+                    buffer,
+                    operation,
+                    offset,
+                    length,
+                    0,
+                    0,
+                    soon && peer.pollRole().wasMine());
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (posted) {
                 counts.count(peer.fabric(), operation, length);

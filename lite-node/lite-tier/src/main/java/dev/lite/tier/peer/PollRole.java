@@ -90,6 +90,9 @@ public final class PollRole implements AutoCloseable {
     /** Times that the standby thread took the role: wake-ups that no waiting caller saved. */
     private final LongAdder standbyWakeups = new LongAdder();
 
+    /** Written by the holder, read without order. */
+    private @Nullable Thread lastHolder;
+
     /** The threads in {@link #look}: awake, and they take the role when it is free. */
     private final AtomicInteger looking = new AtomicInteger();
 
@@ -224,7 +227,16 @@ public final class PollRole implements AutoCloseable {
         if (seen == ARMED) {
             fabric.disarm();
         }
+        lastHolder = Thread.currentThread();
         return true;
+    }
+
+    /**
+     * Whether this thread was the last one that took the role. So if it says that it will poll soon, it means this fabric. A guess:
+     * another thread may take the role meanwhile. Any thread.
+     */
+    public boolean wasMine() {
+        return lastHolder == Thread.currentThread();
     }
 
     /** Passes the role on. Called by its holder. Wakes nobody unless an event comes. */

@@ -57,7 +57,7 @@ final class AsyncCalls {
         }
         if (posted) {
             PollRole role = caller.roleOf(target);
-            if (lastRole != role) {
+            if (role != null && lastRole != role) {
                 lastRole = role;
             }
             sweeper.sweepAfter(call.endNs);

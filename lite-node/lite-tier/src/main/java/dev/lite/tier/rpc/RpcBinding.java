@@ -16,6 +16,8 @@ final class RpcBinding {
     private static final int SHORTER_REPLIES_MAX = 256;
     /** After so many calls that found the ring fairly full, the binding asks for a large ring. */
     private static final int CROWDED_MAX = 8;
+    /** A binding that was refused one asks again after so many more. */
+    private static final int CROWDED_AGAIN = 10_000;
     /** A quarter of the ring, and at most so many bytes, are for short requests only. */
     private static final int RESERVED_BYTES_MAX = 16 << 10;
 
@@ -128,9 +130,17 @@ final class RpcBinding {
         return (int) position & (ringBytes - 1);
     }
 
-    /** A call found the ring fairly full. Returns whether that was often enough to ask for a large ring; true once. */
+    /**
+     * A call found the ring fairly full. Returns whether that was often enough to ask for a large ring; true once, until
+     * {@link #askAgainLater}.
+     */
     boolean isCrowded() {
         return ringBytes < RpcWire.LARGE_RING_BYTES && crowded <= CROWDED_MAX && ++crowded > CROWDED_MAX;
+    }
+
+    /** There was no large ring for this binding now. */
+    void askAgainLater() {
+        crowded = -CROWDED_AGAIN;
     }
 
     /** The binding that replaces this one, or null. */

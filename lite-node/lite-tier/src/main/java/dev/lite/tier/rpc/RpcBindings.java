@@ -1,9 +1,10 @@
 package dev.lite.tier.rpc;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.Peer;
@@ -118,8 +119,10 @@ final class RpcBindings {
     }
 
     /**
-     * Replaces a binding by one with a large ring. Its callers keep their slots. Throws the refusal of the server's node, which
-     * has a limit of such rings; the binding stays then.
+     * Replaces a binding by one with a large ring. Its callers keep their slots. If this throws, the binding stays.
+     *
+     * @throws RpcFailedException if the server's node knows no such rings
+     * @throws dev.lite.api.LimitExceededException if it has reached its limit of them
      */
     void enlarge(RpcBinding binding, String function, String principal, long deadlineNs) {
         Peer peer = binding.peer;
@@ -178,7 +181,9 @@ final class RpcBindings {
 
     private void keepLarger(Key key, RpcBinding former, RpcBinding made) {
         holders.computeIfPresent(key, (same, now) -> {
-            if (now.current == former) { // else its connection ended meanwhile, and this binding's, too
+            // Else its connection ended meanwhile, and this binding's, too; or it was replaced, which the links report
+            // later.
+            if (now.current == former && connected.test(made.peer)) {
                 now.current = made;
                 former.replaceBy(made);
             }
@@ -210,8 +215,10 @@ final class RpcBindings {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
             Ring ring = request.ask(peer, key.function(), key.principal(), word, number, ringBytes, Deadline.in(left));
             if (ring.bytes() != ringBytes) {
-                throw new LimitExceededException("node %s gives rings of %d bytes, and not of %d"
-                        .formatted(peer.hello().node(), ring.bytes(), ringBytes));
+                throw new RpcFailedException(
+                        RpcStatus.REFUSED,
+                        "node %s gives rings of %d bytes, and not of %d"
+                                .formatted(peer.hello().node(), ring.bytes(), ringBytes));
             }
             bound = true;
             RpcSlotShare its = share != null

@@ -296,7 +296,13 @@ final class RpcCaller {
         long callId = slot.callId;
         call.begin(this, target, slot);
         slot.posted(call);
-        Post post = post(binding, slot, place, length, Poster.NOBODY, call.isSoon());
+        Post post = post(
+                binding,
+                slot,
+                place,
+                length,
+                Poster.NOBODY,
+                call.isSoon() && binding.peer.pollRole().wasMine());
         // From here on another thread may have ended the call, and the slot may have another one.
         if (post == Post.BUSY) {
             call.later(() -> postLater(binding, slot, place, length, callId, call));
@@ -488,8 +494,11 @@ final class RpcCaller {
             try {
                 bindings.enlarge(
                         binding, target.function(), target.principal(), System.nanoTime() + ENLARGE_TIMEOUT_NS);
-            } catch (LiteException e) {
+            } catch (RpcFailedException e) {
                 log.debug("{} keeps its ring", target, e);
+            } catch (LiteException e) {
+                log.debug("{} keeps its ring for now", target, e);
+                binding.askAgainLater();
             }
         });
     }

@@ -227,7 +227,8 @@ final class RpcReplies {
         }
         boolean fits = length <= call.room;
         int bytes = assemble(ring, call, status, reply, out);
-        Post post = postReply(ring.peer, call, out, bytes, fits, soon);
+        Post post = postReply(
+                ring.peer, call, out, bytes, fits, soon && ring.peer.pollRole().wasMine());
         if (post == Post.BUSY) {
             sendLater(ring.peer, call, out, bytes, fits);
         } else {

@@ -49,8 +49,11 @@ final class RpcRings {
     @GuardedBy("this")
     private final Map<Size, ArrayDeque<Long>> stock = new HashMap<>();
 
-    /** By principal: its large rings. */
+    /** By principal: its large rings. A calling node says who its principals are, so nodes have shares, too. */
     private final FairShares large;
+
+    /** By calling node: its large rings. */
+    private final FairShares largeOfNodes;
 
     /** Large rings that have memory, also in the stock. */
     @GuardedBy("this")
@@ -97,7 +100,8 @@ final class RpcRings {
         this.later = later;
         this.connected = connected;
         this.large =
-                new FairShares(Math.clamp(arenaBytes / LARGE_PART / RpcWire.LARGE_RING_BYTES, 1, RpcWire.RINGS_MAX));
+                new FairShares(Math.clamp(arenaBytes / LARGE_PART / RpcWire.LARGE_RING_BYTES, 0, RpcWire.RINGS_MAX));
+        this.largeOfNodes = new FairShares(large.max());
         this.latest = new AtomicReferenceArray<>(peersMax);
     }
 
@@ -168,9 +172,8 @@ final class RpcRings {
     @GuardedBy("this")
     private long takeRoom(Peer peer, String principal, int size) {
         boolean isLarge = size > RpcWire.RING_BYTES;
-        if (isLarge && !large.take(principal)) {
-            throw new LimitExceededException("no large ring for node %s: %s"
-                    .formatted(peer.hello().node(), large.share(principal).describe()));
+        if (isLarge) {
+            takeLarge(peer.hello().node(), principal);
         }
         boolean taken = false;
         try {
@@ -191,9 +194,28 @@ final class RpcRings {
             return offset;
         } finally {
             if (isLarge && !taken) {
-                large.giveBack(principal);
+                giveBackLarge(peer.hello().node(), principal);
             }
         }
+    }
+
+    private void takeLarge(String node, String principal) {
+        if (!large.take(principal)) {
+            throw noLarge(node, large.share(principal));
+        }
+        if (!largeOfNodes.take(node)) {
+            large.giveBack(principal);
+            throw noLarge(node, largeOfNodes.share(node));
+        }
+    }
+
+    private void giveBackLarge(String node, String principal) {
+        large.giveBack(principal);
+        largeOfNodes.giveBack(node);
+    }
+
+    private static LimitExceededException noLarge(String node, FairShares.Share share) {
+        return new LimitExceededException("no large ring for node %s: %s".formatted(node, share.describe()));
     }
 
     @GuardedBy("this")
@@ -214,7 +236,7 @@ final class RpcRings {
             ring.replies.close();
             stock(peer, ring.bytes).add(ring.offset);
             if (ring.bytes > RpcWire.RING_BYTES) {
-                large.giveBack(ring.principal);
+                giveBackLarge(peer.hello().node(), ring.principal);
             }
         }
         return removed;

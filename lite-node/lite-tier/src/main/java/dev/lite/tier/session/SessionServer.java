@@ -10,7 +10,6 @@ import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.tier.FairShares;
 import java.nio.file.Path;
@@ -52,6 +51,8 @@ public final class SessionServer implements AutoCloseable {
     private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
     private static final long CLOSE_WAIT_NS = TimeUnit.SECONDS.toNanos(15);
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
+    /** After a connection whose turn has not come, so that whoever opens one after the other does not take a processor. */
+    private static final long SLOW_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** Threads that execute commands while another one of their session waits for a peer. */
     private static final int FURTHER_THREADS_MAX = 256;
@@ -228,7 +229,8 @@ public final class SessionServer implements AutoCloseable {
         if (waitNs == 0) {
             thread.start();
         } else {
-            StagedWait.letOthersRun();
+            // Connections of all users wait in the socket's queue meanwhile, at most BACKLOG times this.
+            Polling.sleepNs(SLOW_PAUSE_NS);
             log(
                     uid,
                     "slowing attaches",

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.Test;
 /** Rings and bindings while connections end and are replaced, each step in a fixed order. */
 class RpcConnectionsTest {
     private static final int NODE = 3;
+    private static final int OTHER_NODE = 2;
     private static final long BYTES = 8 << 20;
     /** With room for this many large rings. */
     private static final int LARGE_MAX = 8;
@@ -83,7 +84,11 @@ class RpcConnectionsTest {
     }
 
     private Peer connect() {
-        Peer peer = TestPeers.connect(NODE, new MemoryEndpoint(address, BYTES));
+        return connect(NODE);
+    }
+
+    private Peer connect(int node) {
+        Peer peer = TestPeers.connect(node, new MemoryEndpoint(address, BYTES));
         connected.add(peer);
         return peer;
     }
@@ -247,12 +252,35 @@ class RpcConnectionsTest {
     }
 
     @Test
+    void aRefusedBindingAsksAgainAfterManyMoreCalls() {
+        RpcBinding small = bind(connect(), "f");
+        small.askAgainLater();
+        assertThat(IntStream.range(0, 9_000).anyMatch(i -> small.isCrowded())).isFalse();
+        assertThat(IntStream.range(0, 9_000).filter(i -> small.isCrowded()).count())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void oneNodeHasAtMostHalfOfTheLargeRingsWhoeverItSaysThatItsPrincipalsAre() {
+        Peer greedy = connect();
+        for (int ring = 0; ring < LARGE_MAX / 2; ring++) {
+            make(greedy, "principal " + ring % 2, RpcWire.LARGE_RING_BYTES);
+        }
+        assertThatThrownBy(() -> make(greedy, "another", RpcWire.LARGE_RING_BYTES))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining("%d of %d".formatted(LARGE_MAX / 2, LARGE_MAX / 2));
+        make(connect(OTHER_NODE), "another", RpcWire.LARGE_RING_BYTES);
+        disconnect(greedy);
+        make(connect(), "another", RpcWire.LARGE_RING_BYTES);
+    }
+
+    @Test
     void aNodeThatKnowsOneSizeOfRingsLeavesTheBindingAsItIs() {
         knowsLargeRings = false;
         Peer peer = connect();
         RpcBinding small = bind(peer, "f");
         assertThatThrownBy(() -> enlarge(small))
-                .isInstanceOf(LimitExceededException.class)
+                .isInstanceOf(RpcFailedException.class)
                 .hasMessageContaining(String.valueOf(RpcWire.RING_BYTES));
         assertThat(bind(peer, "f")).isSameAs(small);
         assertThat(small.larger()).isNull();
@@ -271,7 +299,7 @@ class RpcConnectionsTest {
 
     @Test
     void onePrincipalHasAtMostHalfOfTheLargeRingsOfANodeOverAllItsConnections() {
-        List<Peer> peers = List.of(connect(), connect());
+        List<Peer> peers = List.of(connect(), connect(OTHER_NODE));
         for (int ring = 0; ring < LARGE_MAX / 2; ring++) {
             make(peers.get(ring % 2), "greedy", RpcWire.LARGE_RING_BYTES);
         }

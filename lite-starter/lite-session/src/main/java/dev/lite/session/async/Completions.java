@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Completions {
     private static final long CHECK_NS = 5_000_000;
+    /** A helper completes at most so many before it looks after its own future again. */
+    private static final int HELPED_MAX = 256;
 
     /** The completion of a future. */
     private record Completion(CompletableFuture<?> future, Runnable action) {}
@@ -58,10 +60,15 @@ final class Completions {
      */
     int await(PollingHelp.Wait wait, long deadlineNs) {
         helpers.add(wait);
+        boolean failed = true;
         try {
             wait.await(deadlineNs);
+            failed = false;
         } finally {
             boolean unused = helpers.remove(wait);
+            if (failed && !ended.isEmpty()) {
+                startIfNone();
+            }
         }
         // Whoever saw this wait among the helpers had added before, and this thread sees that here.
         if (ended.isEmpty()) {
@@ -98,7 +105,9 @@ final class Completions {
         public void run() {
             try {
                 Completion next;
-                while (current.get() == this && (next = ended.poll()) != null) {
+                for (int count = 0;
+                        current.get() == this && (!helper || count < HELPED_MAX) && (next = ended.poll()) != null;
+                        count++) {
                     future = next.future();
                     boolean hasStages = next.future().getNumberOfDependents() > 0;
                     if (hasStages && helper) {

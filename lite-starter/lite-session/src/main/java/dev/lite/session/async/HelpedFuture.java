@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A future whose waiting threads help before they block. So do those that wait for a stage of it. */
@@ -15,7 +16,7 @@ final class HelpedFuture<T extends @Nullable Object> extends CompletableFuture<T
     /** Whether it completes with another future, without its own methods. */
     private final boolean stage;
 
-    private volatile PollingHelp.@Nullable Wait wait;
+    private final AtomicReference<PollingHelp.@Nullable Wait> wait = new AtomicReference<>();
 
     HelpedFuture(WaitingHelp help, boolean stage) {
         this.help = help;
@@ -24,19 +25,16 @@ final class HelpedFuture<T extends @Nullable Object> extends CompletableFuture<T
 
     /** From now on its end signals a wait. Returns false if another one is signalled, or if its end may not be noticed. */
     boolean beginWait(PollingHelp.Wait its) {
-        if (stage || wait != null) {
-            return false;
-        }
-        wait = its;
-        return true;
+        return !stage && wait.compareAndSet(null, its);
     }
 
+    /** The end of the wait for which {@link #beginWait} returned true. */
     void endWait() {
-        wait = null;
+        wait.set(null);
     }
 
     private boolean signalled(boolean changed) {
-        PollingHelp.Wait its = wait;
+        PollingHelp.Wait its = wait.get();
         if (its != null) {
             its.signal();
         }
