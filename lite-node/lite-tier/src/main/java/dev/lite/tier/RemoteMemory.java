@@ -4,7 +4,6 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.PollingHelp;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -56,8 +55,8 @@ public interface RemoteMemory {
             boolean soon,
             Consumer<@Nullable RuntimeException> ended);
 
-    /** A wait of this thread for transfers of {@link #tryTransfer}; see {@link PollingHelp}. */
-    PollingHelp.@Nullable Wait newWait(BooleanSupplier over);
+    /** Lets a thread that waits for transfers of {@link #tryTransfer} poll for them itself. */
+    PollingHelp polling();
 
     /** See {@link dev.lite.api.LmrHandle#fetchAdd}. */
     long fetchAdd(int node, UUID arena, long offset, long delta, Deadline deadline);

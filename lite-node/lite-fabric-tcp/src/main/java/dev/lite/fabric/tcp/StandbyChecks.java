@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Meanwhile the standby thread checks every {@value #EVERY_NS} ns. If nobody has polled for {@value Departures#FRESH_NS} ns, it
  * arms the fabric and sends the frames. So an event is late by about half a millisecond if a break turns out to be long. Then the
- * next breaks are armed at once, and more short ones must follow until that ends. Breaks of the standby thread itself do not
+ * next breaks are armed at once, and more short ones must follow until that ends. One long break among {@value #SHORT_PER_LONG}
+ * short ones does not count. Breaks of the standby thread itself do not
  * count: it is about to sleep. The checks end after {@value #IDLE_CHECKS_MAX} of them without such a break.
  */
 final class StandbyChecks {
@@ -25,7 +26,10 @@ final class StandbyChecks {
     private static final long OFTEN_NS = 1_000_000;
 
     private static final int SHORT_BREAKS_MIN = 16;
+    private static final int SHORT_BREAKS_WANTED_MAX = 256;
+    /** More are not counted, so that a change of behaviour is soon noticed. */
     private static final int SHORT_BREAKS_MAX = 512;
+
     /** One long break after so many short ones does not end the breaks that are armed in name only. */
     static final int SHORT_PER_LONG = 64;
 
@@ -92,7 +96,7 @@ final class StandbyChecks {
             shortBreaks -= SHORT_PER_LONG; // an exception, as when the system takes the processor from a busy thread
         } else if (shortBreaks > 0) {
             shortBreaks = 0;
-            wanted = Math.min(2 * wanted, SHORT_BREAKS_MAX / 2);
+            wanted = Math.min(2 * wanted, SHORT_BREAKS_WANTED_MAX);
         }
     }
 

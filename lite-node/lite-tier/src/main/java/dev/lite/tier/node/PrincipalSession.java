@@ -43,7 +43,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -90,9 +89,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @GuardedBy("this")
     private boolean placesReturned;
 
-    private final AsyncOperations async = new AsyncOperations(
-            AsyncOperations.OPERATIONS_DEFAULT,
-            new HelpedFutures((BooleanSupplier over) -> remoteMemory().newWait(over)));
+    private final AsyncOperations async;
 
     PrincipalSession(
             LiteNode node,
@@ -108,6 +105,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
         this.places = places;
         this.node = node;
         this.lmrs = lmrs;
+        this.async = new AsyncOperations(
+                AsyncOperations.OPERATIONS_DEFAULT,
+                new HelpedFutures(lmrs.remoteMemory().polling()));
         this.rpc = rpc;
         this.principal = principal;
         this.qos = qos;

@@ -14,15 +14,14 @@ import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.peer.LastRole;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
-import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -55,8 +54,7 @@ public final class PostedMemory implements RemoteMemory {
     private final DeadlineSweeper sweeper;
     private final Lanes lanes;
 
-    /** The role of the connection that an asynchronous transfer used last. */
-    private volatile @Nullable PollRole lastRole;
+    private final LastRole lastRole;
 
     /** Which lanes of a connection to post to. */
     @FunctionalInterface
@@ -74,6 +72,7 @@ public final class PostedMemory implements RemoteMemory {
         this.buffers = new BounceBuffers(memory);
         this.counts = new TransferCounts();
         this.sweeper = new DeadlineSweeper(this::sweep);
+        this.lastRole = new LastRole();
         this.lanes = connection -> connection;
         links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
     }
@@ -83,6 +82,7 @@ public final class PostedMemory implements RemoteMemory {
         this.buffers = whole.buffers;
         this.counts = whole.counts;
         this.sweeper = whole.sweeper;
+        this.lastRole = whole.lastRole;
         this.lanes = lanes;
     }
 
@@ -134,9 +134,7 @@ public final class PostedMemory implements RemoteMemory {
                 RawMemory.copyFrom(local, 0, buffer.address, length);
             }
             buffer.pending = pending;
-            if (lastRole != peer.pollRole()) {
-                lastRole = peer.pollRole();
-            }
+            lastRole.used(peer.pollRole());
             held = peer.pollRole().takeToPost();
             Post post = tryPost(
                     peer,
@@ -170,9 +168,8 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     @Override
-    public PollingHelp.@Nullable Wait newWait(BooleanSupplier over) {
-        PollRole role = lastRole;
-        return role == null ? null : role.newWait(over);
+    public PollingHelp polling() {
+        return lastRole;
     }
 
     /** Handles the completion of an asynchronous transfer. Does not block. */

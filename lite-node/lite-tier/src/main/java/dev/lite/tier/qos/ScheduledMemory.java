@@ -8,7 +8,6 @@ import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
@@ -113,8 +112,8 @@ final class ScheduledMemory implements RemoteMemory {
     }
 
     @Override
-    public PollingHelp.@Nullable Wait newWait(BooleanSupplier over) {
-        return memory.newWait(over);
+    public PollingHelp polling() {
+        return memory.polling();
     }
 
     @Override

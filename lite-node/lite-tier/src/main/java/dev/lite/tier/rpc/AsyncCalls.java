@@ -3,7 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.api.LtRpc;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.session.async.HelpedFutures;
-import dev.lite.session.async.PollingHelp;
+import dev.lite.tier.peer.LastRole;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -11,7 +11,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,10 +25,8 @@ final class AsyncCalls {
     private static final byte[] EMPTY = {};
 
     private final RpcCaller caller;
-    private final HelpedFutures futures = new HelpedFutures(this::newWait);
-    /** The role of the connection that a call used last. */
-    private volatile @Nullable PollRole lastRole;
-
+    private final LastRole lastRole = new LastRole();
+    private final HelpedFutures futures = new HelpedFutures(lastRole);
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
@@ -57,8 +54,8 @@ final class AsyncCalls {
         }
         if (posted) {
             PollRole role = caller.roleOf(target);
-            if (role != null && lastRole != role) {
-                lastRole = role;
+            if (role != null) {
+                lastRole.used(role);
             }
             sweeper.sweepAfter(call.endNs);
             return call.future;
@@ -68,11 +65,6 @@ final class AsyncCalls {
         // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
         return CompletableFuture.supplyAsync(
                 () -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline), AsyncCalls::onThread);
-    }
-
-    private PollingHelp.@Nullable Wait newWait(BooleanSupplier over) {
-        PollRole role = lastRole;
-        return role == null ? null : role.newWait(over);
     }
 
     static void onThread(Runnable task) {

@@ -51,7 +51,7 @@ public final class SessionServer implements AutoCloseable {
     private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
     private static final long CLOSE_WAIT_NS = TimeUnit.SECONDS.toNanos(15);
     private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
-    /** After a connection whose turn has not come, so that whoever opens one after the other does not take a processor. */
+    /** How long the accepting thread sleeps after each connection that comes too fast. Otherwise a flood of them takes a processor. */
     private static final long SLOW_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** Threads that execute commands while another one of their session waits for a peer. */
@@ -229,7 +229,7 @@ public final class SessionServer implements AutoCloseable {
         if (waitNs == 0) {
             thread.start();
         } else {
-            // Connections of all users wait in the socket's queue meanwhile, at most BACKLOG times this.
+            // Connections of other users wait meanwhile, but not for longer than BACKLOG such pauses.
             Polling.sleepNs(SLOW_PAUSE_NS);
             log(
                     uid,

@@ -70,7 +70,7 @@ final class Completions {
                 startIfNone();
             }
         }
-        // Whoever saw this wait among the helpers had added before, and this thread sees that here.
+        // A thread that left an entry to this helper added it before the helper was removed. So it is visible here.
         if (ended.isEmpty()) {
             return 0;
         }
