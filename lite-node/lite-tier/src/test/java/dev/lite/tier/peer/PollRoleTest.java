@@ -6,14 +6,17 @@ import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricCapabilities;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.session.async.PollingHelp;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Seeds;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Condition;
@@ -441,6 +444,37 @@ class PollRoleTest {
         Flag last = new Flag();
         fabric.put(last);
         Waits.until("the standby thread polls", () -> role.standbyWakeups() == 1);
+    }
+
+    @Test
+    void aThreadThatWaitsForAsynchronousOperationsTakesTheirEventsItself() {
+        takeFirst();
+        role.release();
+        LastRole last = new LastRole();
+        assertThat(last.newWait(() -> true)).as("a wait before any operation").isNull();
+        last.used(role);
+        for (int round = 0; round < 100; round++) {
+            Flag flag = new Flag();
+            fabric.queue.add(flag); // quietly: the standby thread does not wake up
+            PollingHelp.Wait wait = Objects.requireNonNull(last.newWait(flag::isOver));
+            wait.await(System.nanoTime() + PAST_EVERY_WAIT_NS);
+            assertThat(flag.isOver()).isTrue();
+            assertThat(role.wasMine()).isTrue();
+        }
+        assertThat(role.standbyWakeups()).isZero();
+    }
+
+    @Test
+    void aThreadThatWaitsForAsynchronousOperationsIsWokenByASignal() {
+        role.start();
+        AtomicBoolean over = new AtomicBoolean();
+        PollingHelp.Wait wait = role.newWait(over::get);
+        Thread waiting = Thread.ofPlatform().start(() -> wait.await(System.nanoTime() + PAST_EVERY_WAIT_NS));
+        Waits.until("it sleeps", () -> waiting.getState() == Thread.State.WAITING);
+        over.set(true);
+        wait.signal();
+        Waits.join(waiting);
+        assertThat(role.wasMine()).isFalse();
     }
 
     @Test
