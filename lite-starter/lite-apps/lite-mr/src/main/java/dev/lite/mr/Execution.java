@@ -130,15 +130,17 @@ final class Execution {
     /** Executes a map task; its pairs count when {@link #keep} is called. */
     Done map(int inputNumber, long start, long end, Input input) {
         long records = 0;
-        Pairs pairs = new Pairs();
+        InputRecord record = new InputRecord(inputNumber);
+        Pairs pairs = new Pairs(record);
+        Runnable addDeferred = () -> addDeferred(record, input);
         try (Source source = Source.open(worker.lite(), input)) {
-            RecordReader reader = new RecordReader(source, inputNumber, format, start, end);
-            InputRecord record = reader.record();
+            RecordReader reader = new RecordReader(source, record, format, start, end, addDeferred);
             while (reader.next()) {
                 checkCancelled();
                 map(record, pairs, input);
                 records++;
             }
+            addDeferred.run();
         } catch (UncheckedIOException e) {
             throw new MrException(String.valueOf(e.getMessage()), e);
         }
@@ -153,11 +155,24 @@ final class Execution {
         } catch (LiteException | CancelledException e) {
             throw e;
         } catch (Throwable e) { // also an Error: without this thread the task would never end
-            throw new MrException(
-                    "map failed in %s, at the record at byte %d (\"%s\"): %s"
-                            .formatted(input, record.position(), shown(record), e),
-                    e);
+            throw failed(record, input, e);
         }
+    }
+
+    /** What fails here was emitted by this record, or by one shortly before it. */
+    private void addDeferred(InputRecord record, Input input) {
+        try {
+            task.addDeferred();
+        } catch (Throwable e) {
+            throw failed(record, input, e);
+        }
+    }
+
+    private static MrException failed(InputRecord record, Input input, Throwable cause) {
+        return new MrException(
+                "map failed in %s, at the record at byte %d (\"%s\"): %s"
+                        .formatted(input, record.position(), shown(record), cause),
+                cause);
     }
 
     private static String shown(Slice bytes) {
@@ -170,7 +185,12 @@ final class Execution {
 
     /** Takes the pairs of a map task. */
     private final class Pairs implements Emitter {
+        private final InputRecord record;
         private long count;
+
+        Pairs(InputRecord record) {
+            this.record = record;
+        }
 
         @Override
         public void emit(Slice key, Slice value) {
@@ -180,7 +200,11 @@ final class Execution {
 
         @Override
         public void emit(byte[] array, int keyOffset, int keyLength, long value) {
-            task.add(array, keyOffset, keyLength, value);
+            if (array == record.array()) {
+                task.defer(array, keyOffset, keyLength, value);
+            } else {
+                task.add(array, keyOffset, keyLength, value);
+            }
             count++;
         }
 

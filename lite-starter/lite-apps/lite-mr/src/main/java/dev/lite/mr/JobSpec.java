@@ -31,7 +31,7 @@ public record JobSpec(
     public static final int PARTITIONS_MAX = 256;
 
     private static final int PARTITIONS_DEFAULT = 4;
-    private static final long SPLIT_BYTES_DEFAULT = 8 << 20;
+    private static final long SPLIT_BYTES_DEFAULT = 16 << 20;
     private static final Duration WORKER_WAIT_DEFAULT = Duration.ofSeconds(10);
 
     /**

@@ -21,6 +21,7 @@ final class RecordReader {
     private final RecordFormat format;
     private final long splitEnd;
     private final InputRecord record;
+    private final Runnable beforeMove;
     /** The bytes of the source from {@link #base} on. */
     private byte[] buffer = new byte[BLOCK];
 
@@ -28,11 +29,18 @@ final class RecordReader {
     private int at;
     private int filled;
 
-    RecordReader(Source source, int input, RecordFormat format, long start, long end) {
+    /**
+     * Creates a reader.
+     *
+     * @param record becomes one record after the other
+     * @param beforeMove called before the bytes of former records move or change
+     */
+    RecordReader(Source source, InputRecord record, RecordFormat format, long start, long end, Runnable beforeMove) {
         this.source = source;
         this.format = format;
         splitEnd = Math.min(end, source.size());
-        record = new InputRecord(input);
+        this.record = record;
+        this.beforeMove = beforeMove;
         if (format.recordBytes() > 0) {
             long behindHeader = Math.max(0, start - format.headerBytes());
             long first = (behindHeader + format.recordBytes() - 1) / format.recordBytes();
@@ -41,11 +49,6 @@ final class RecordReader {
             base = start - 1;
             nextLine(); // The rest of a line that starts in the split before.
         }
-    }
-
-    /** The record, which {@link #next} changes. */
-    InputRecord record() {
-        return record;
     }
 
     /** Moves to the next record; false if there is none in this split. */
@@ -99,6 +102,7 @@ final class RecordReader {
 
     /** Reads more, behind what is not used; false at the end of the source. */
     private boolean fill() {
+        beforeMove.run();
         System.arraycopy(buffer, at, buffer, 0, filled - at);
         base += at;
         filled -= at;

@@ -47,6 +47,18 @@ class WordCountTest {
     }
 
     @Test
+    void wordsOfASplitThatIsLongerThanTheBufferAreCounted() {
+        Path file = TestTexts.write(directory.resolve("text"), 3, 40_000);
+        assertThat(file).satisfies(text -> assertThat(text.toFile().length()).isGreaterThan(1 << 20));
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file)));
+            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+        }
+    }
+
+    @Test
     void theResultDoesNotDependOnSplitsAndPartitions() {
         Path file = TestTexts.write(directory.resolve("text"), 2, 400);
         Map<String, Long> expected = TestTexts.countWords(file);

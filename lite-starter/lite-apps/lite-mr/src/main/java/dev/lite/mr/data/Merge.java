@@ -100,7 +100,7 @@ public final class Merge implements Values {
         if (keyCopy.length < key.length()) {
             keyCopy = new byte[key.length()];
         }
-        System.arraycopy(key.array(), key.offset(), keyCopy, 0, key.length());
+        Bytes.copy(key.array(), key.offset(), keyCopy, 0, key.length());
         groupKey.set(keyCopy, 0, key.length());
         groupBegun = false;
         return true;

@@ -45,8 +45,8 @@ public final class RunWriter implements Table.Sink {
         Bytes.INT.set(buffer, used, key.length());
         Bytes.INT.set(buffer, used + Integer.BYTES, value.length());
         int at = used + Run.HEAD;
-        System.arraycopy(key.array(), key.offset(), buffer, at, key.length());
-        System.arraycopy(value.array(), value.offset(), buffer, at + key.length(), value.length());
+        Bytes.copy(key.array(), key.offset(), buffer, at, key.length());
+        Bytes.copy(value.array(), value.offset(), buffer, at + key.length(), value.length());
         used += bytes;
     }
 

@@ -20,9 +20,13 @@ public final class Table {
     private static final int BYTES_KEPT_MAX = 32 << 20;
 
     private static final int SLOTS_FIRST = 1024;
+    /** Half of the slots go if fewer than one in so many was used. */
+    private static final int SLOTS_USED_MIN = 16;
 
-    /** How many pairs {@link #touch} reads. */
-    private static final int AHEAD = 32;
+    private static final byte[] NOTHING = {};
+
+    /** How many pairs are looked up together. */
+    private static final int AHEAD = 64;
 
     private @Nullable Combiner combiner;
     private final Slice accumulated = new Slice();
@@ -35,6 +39,14 @@ public final class Table {
     private long[] slots;
 
     private final long[] ahead = new long[AHEAD];
+    /** How many of the next arrays are pairs that {@link #defer} took. */
+    private int deferred;
+
+    private byte[] deferredArray = NOTHING;
+    private final int[] hashes = new int[AHEAD];
+    private final int[] offsets = new int[AHEAD];
+    private final int[] lengths = new int[AHEAD];
+    private final long[] values = new long[AHEAD];
     /** Keeps the reads of {@link #touch} from being optimized away. */
     @SuppressWarnings("UnusedVariable")
     private int touched;
@@ -42,15 +54,17 @@ public final class Table {
     /** Creates an empty table, without a combiner if it is null. */
     public Table(@Nullable Combiner combiner) {
         this.combiner = combiner;
-        slots = new long[combiner == null ? 0 : SLOTS_FIRST];
+        slots = new long[SLOTS_FIRST];
     }
 
-    /** Removes all pairs, and takes the combiner of another job. Keeps up to {@value #BYTES_KEPT_MAX} bytes of heap for it. */
+    /** Removes all pairs, and takes the combiner of another job. Keeps up to twice {@value #BYTES_KEPT_MAX} bytes of heap for it. */
     public void begin(@Nullable Combiner newCombiner) {
         combiner = newCombiner;
-        slots = new long[newCombiner == null ? 0 : SLOTS_FIRST];
         if (data.length > BYTES_KEPT_MAX) {
             data = new byte[BYTES_FIRST];
+        }
+        if (slots.length < SLOTS_FIRST || slots.length > BYTES_KEPT_MAX / Long.BYTES) {
+            slots = new long[SLOTS_FIRST];
         }
         clear();
     }
@@ -65,22 +79,64 @@ public final class Table {
         return count;
     }
 
-    /** Removes all pairs. */
+    /** Removes all pairs. Gives up slots that the next pairs will probably not need: clearing them takes time. */
     public void clear() {
+        if (slots.length > SLOTS_FIRST && count > 0 && count < slots.length / SLOTS_USED_MIN) {
+            slots = new long[slots.length / 2];
+        }
         used = 0;
         count = 0;
+        deferred = 0;
+        deferredArray = NOTHING;
         Arrays.fill(slots, 0);
     }
 
     /** Adds a pair with a number. */
     public void add(byte[] array, int keyOffset, int keyLength, long value) {
+        checkKey(keyLength);
+        add(Bytes.hash(array, keyOffset, keyLength), array, keyOffset, keyLength, value);
+    }
+
+    /**
+     * Adds a pair with a number now or at the next {@link #addDeferred}: until then the bytes of the key must stay as they are, and all deferred
+     * keys are in one array. Deferred pairs are looked up together, so that the processor fetches the cache lines of several at a time.
+     */
+    public void defer(byte[] array, int keyOffset, int keyLength, long value) {
+        checkKey(keyLength);
+        if (deferred == AHEAD) {
+            addDeferred();
+        }
+        int index = deferred;
+        deferredArray = array;
+        hashes[index] = Bytes.hash(array, keyOffset, keyLength);
+        offsets[index] = keyOffset;
+        lengths[index] = keyLength;
+        values[index] = value;
+        deferred = index + 1;
+    }
+
+    /** Adds what was deferred. */
+    public void addDeferred() {
+        int pairs = deferred;
+        deferred = 0;
+        if (combiner != null) {
+            int mask = slots.length - 1;
+            for (int i = 0; i < pairs; i++) {
+                ahead[i] = slots[hashes[i] & mask];
+            }
+            touch(pairs);
+        }
+        for (int i = 0; i < pairs; i++) {
+            add(hashes[i], deferredArray, offsets[i], lengths[i], values[i]);
+        }
+    }
+
+    private void add(int hash, byte[] array, int keyOffset, int keyLength, long value) {
         if (combiner != Combiner.SUM) {
             Bytes.LONG.set(number, 0, value);
-            add(array, keyOffset, keyLength, number, 0, Long.BYTES);
+            add(hash, array, keyOffset, keyLength, number, 0, Long.BYTES);
             return;
         }
-        checkKey(keyLength);
-        int hash = Bytes.hash(array, keyOffset, keyLength);
         int slot = find(hash, array, keyOffset, keyLength);
         if (slots[slot] == 0) {
             Bytes.LONG.set(number, 0, value);
@@ -97,7 +153,11 @@ public final class Table {
     public void add(byte[] key, int keyOffset, int keyLength, byte[] value, int valueOffset, int valueLength) {
         checkKey(keyLength);
         checkValue(valueLength);
-        int hash = Bytes.hash(key, keyOffset, keyLength);
+        add(Bytes.hash(key, keyOffset, keyLength), key, keyOffset, keyLength, value, valueOffset, valueLength);
+    }
+
+    private void add(
+            int hash, byte[] key, int keyOffset, int keyLength, byte[] value, int valueOffset, int valueLength) {
         if (combiner == null) {
             append(hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
             return;
@@ -105,9 +165,9 @@ public final class Table {
         int slot = find(hash, key, keyOffset, keyLength);
         if (slots[slot] == 0) {
             insert(slot, hash, key, keyOffset, keyLength, value, valueOffset, valueLength);
-            return;
+        } else {
+            combine((int) slots[slot] - 1, keyLength, value, valueOffset, valueLength);
         }
-        combine((int) slots[slot] - 1, keyLength, value, valueOffset, valueLength);
     }
 
     /** Adds all pairs of another table of the same job. */
@@ -125,14 +185,14 @@ public final class Table {
             for (; at < end; at = other.after(at)) {
                 int key = other.keyLength(at);
                 int value = at + HEAD + key;
-                fold((int) Bytes.INT.get(other.data, at), other.data, at + HEAD, key, value, other.valueLength(at));
+                int hash = (int) Bytes.INT.get(other.data, at);
+                add(hash, other.data, at + HEAD, key, other.data, value, other.valueLength(at));
             }
         }
     }
 
     /**
-     * Reads what {@link #fold} will read for the next pairs of the other table. These reads do not depend on each other, so the processor
-     * fetches several cache lines at a time. Returns where the next pairs end.
+     * Reads what adding the next pairs of the other table will read. Returns where these end.
      */
     private int touch(Table other, int start) {
         int mask = slots.length - 1;
@@ -141,21 +201,17 @@ public final class Table {
         for (; pairs < AHEAD && at < other.used; at = other.after(at)) {
             ahead[pairs++] = slots[(int) Bytes.INT.get(other.data, at) & mask];
         }
-        for (int i = 0; i < pairs; i++) {
-            if (ahead[i] != 0) {
-                touched += data[(int) ahead[i] - 1 + HEAD];
-            }
-        }
+        touch(pairs);
         return at;
     }
 
-    private void fold(int hash, byte[] array, int key, int keyLength, int value, int valueLength) {
-        int slot = find(hash, array, key, keyLength);
-        if (slots[slot] == 0) {
-            insert(slot, hash, array, key, keyLength, array, value, valueLength);
-        } else {
-            combine((int) slots[slot] - 1, keyLength, array, value, valueLength);
+    /** Reads the pairs behind {@link #ahead}. These reads do not depend on each other, so the processor fetches several cache lines at a time. */
+    private void touch(int pairs) {
+        int sum = 0;
+        for (int i = 0; i < pairs; i++) {
+            sum += data[Math.max(0, (int) ahead[i] - 1) + HEAD]; // the first pair stands for none, without a branch
         }
+        touched += sum;
     }
 
     private void combine(int pair, int keyLength, byte[] array, int value, int valueLength) {
@@ -241,8 +297,8 @@ public final class Table {
         Bytes.INT.set(data, at, hash);
         Bytes.INT.set(data, at + Integer.BYTES, keyLength);
         Bytes.INT.set(data, at + 2 * Integer.BYTES, valueLength);
-        System.arraycopy(key, keyOffset, data, at + HEAD, keyLength);
-        System.arraycopy(value, valueOffset, data, at + HEAD + keyLength, valueLength);
+        Bytes.copy(key, keyOffset, data, at + HEAD, keyLength);
+        Bytes.copy(value, valueOffset, data, at + HEAD + keyLength, valueLength);
         used = end;
         count++;
         return at;

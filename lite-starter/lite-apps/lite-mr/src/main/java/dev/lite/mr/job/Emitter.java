@@ -1,6 +1,9 @@
 package dev.lite.mr.job;
 
-/** Takes the pairs of a map function, and copies them. One thread. */
+/**
+ * Takes the pairs of a map function, and copies them: a job may use its arrays again. Only the bytes of the record itself are not copied at
+ * once, so a job must not change bytes of a record after it emitted them. One thread.
+ */
 public interface Emitter {
     /** The longest key, in bytes. */
     int KEY_BYTES_MAX = 32 << 10;
@@ -16,7 +19,7 @@ public interface Emitter {
      */
     void emit(Slice key, Slice value);
 
-    /** Emits a pair with a 64-bit number as its value. The fastest form. */
+    /** Emits a pair with a 64-bit number as its value. The fastest form, most of all if the array is that of the record. */
     void emit(byte[] array, int keyOffset, int keyLength, long value);
 
     /** Emits a pair with a 64-bit number as its value. */
