@@ -27,6 +27,7 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -37,7 +38,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * What a neighbour keeps of its throughput beside each kind of misbehaving application, compared with a well-behaved one that has as
- * many busy threads. Both take turns, and all operations beside the one are divided by all beside the other: single ratios differ by a
+ * many busy threads. Both take turns, so that the time until the neighbour is as fast as before can be compared, too. All
+ * operations beside the one are divided by all beside the other: single ratios differ by a
  * factor of ten, since threads keep the processors where the kernel first puts them. The ratios are printed, not checked: they depend on
  * the machine. All programs but the nodes and the manager run in this process.
  */
@@ -96,55 +98,77 @@ class FairnessTest {
         return (neighbour.operations() - before) * 1e9 / (System.nanoTime() - startNs);
     }
 
-    private static void measure(String attack, int threads, Step step) {
-        double[] ratios = new double[ROUNDS];
-        double besideGood = 0;
-        double besideBad = 0;
-        long backNs = 0;
-        long steps = 0;
-        int backs = 0;
-        for (int round = 0; round < ROUNDS; round++) {
-            double good;
-            try (Neighbour wellBehaved = new Neighbour(HostileCluster.attach(cluster, GREEDY), threads)) {
-                good = rate(SAMPLE_NS);
-                assertThat(wellBehaved.wrong()).isEmpty();
-            }
-            double alone = rate(SAMPLE_NS / 2);
-            try (Misbehaving bad = new Misbehaving(threads, step)) {
-                double rate = rate(SAMPLE_NS);
-                ratios[round] = rate / good;
-                besideGood += good;
-                besideBad += rate;
-                steps += bad.steps();
+    /** One sample for each round, and the longest time until the neighbour was as fast as before. */
+    private static final class Beside {
+        private final double[] rates = new double[ROUNDS];
+        private long backNs;
+
+        void measure(int round, double alone, AutoCloseable other) throws Exception {
+            try (other) {
+                rates[round] = rate(SAMPLE_NS);
             }
             long endNs = System.nanoTime();
             while (rate(BACK_NS) <= FAIR * alone && System.nanoTime() - endNs < BACK_NS_MAX) {
-                backs++; // measured again
+                assertThat(neighbour.wrong()).isEmpty(); // and measured again
             }
             backNs = Math.max(backNs, System.nanoTime() - endNs - BACK_NS);
         }
-        Arrays.sort(ratios);
-        String line = "%-58s %2d threads %9d tries  %5.2f (%.2f to %.2f)  back after %4d ms%n"
+
+        double sum() {
+            return Arrays.stream(rates).sum();
+        }
+
+        long backMs() {
+            return Math.max(0, backNs / 1_000_000);
+        }
+    }
+
+    private static void measure(String attack, int threads, Step step) {
+        Beside good = new Beside();
+        Beside bad = new Beside();
+        AtomicLong steps = new AtomicLong();
+        try {
+            for (int round = 0; round < ROUNDS; round++) {
+                double alone = rate(SAMPLE_NS / 2);
+                if (round % 2 == 0) {
+                    good.measure(round, alone, new Neighbour(HostileCluster.attach(cluster, GREEDY), threads));
+                }
+                bad.measure(round, alone, new Misbehaving(threads, step, steps));
+                if (round % 2 != 0) {
+                    good.measure(round, alone, new Neighbour(HostileCluster.attach(cluster, GREEDY), threads));
+                }
+            }
+        } catch (Exception e) {
+            throw new AssertionError(attack, e);
+        }
+        double[] ratios = IntStream.range(0, ROUNDS)
+                .mapToDouble(round -> bad.rates[round] / good.rates[round])
+                .sorted()
+                .toArray();
+        String line = "%-48s %2d threads %7d tries  %5.2f (%.2f to %.2f)  back after %4d ms, else %4d ms%n"
                 .formatted(
                         attack,
                         threads,
-                        steps,
-                        besideBad / besideGood,
+                        steps.get(),
+                        bad.sum() / good.sum(),
                         ratios[0],
                         ratios[ROUNDS - 1],
-                        Math.max(0, backNs / 1_000_000));
+                        bad.backMs(),
+                        good.backMs());
         LINES.add(line);
         System.out.print(line);
-        assertThat(ratios[ROUNDS - 1] + backs).isPositive();
+        assertThat(ratios[0]).isPositive();
     }
 
     /** Threads that repeat a step. */
     private static final class Misbehaving implements AutoCloseable {
         private final List<Thread> threads = new ArrayList<>();
-        private final AtomicLong steps = new AtomicLong();
+        private final AtomicLong steps;
         private volatile boolean closed;
 
-        Misbehaving(int count, Step step) {
+        /** @param steps counts what they do */
+        Misbehaving(int count, Step step, AtomicLong steps) {
+            this.steps = steps;
             for (int thread = 0; thread < count; thread++) {
                 threads.add(Thread.ofPlatform().daemon().name("misbehaving").start(() -> run(step)));
             }
@@ -159,10 +183,6 @@ class FairnessTest {
                 }
                 steps.incrementAndGet();
             }
-        }
-
-        long steps() {
-            return steps.get();
         }
 
         @Override
