@@ -149,11 +149,14 @@ class FairnessTest {
             throw new AssertionError(attack, e);
         }
         String line =
-                "%-48s %2d threads %7d tries  %5.2f and %5.2f of beside others  back after %4d ms (%d), others %d and %d%n"
+                "%-48s %2d threads %7d tries  %4.0f k/s, beside others %4.0f and %4.0f k/s (%.2f, %.2f)  back after %4d ms (%d), others %d and %d%n"
                         .formatted(
                                 attack,
                                 threads,
                                 steps.get(),
+                                bad.sum() / ROUNDS / 1e3,
+                                good.sum() / ROUNDS / 1e3,
+                                own.sum() / ROUNDS / 1e3,
                                 bad.sum() / good.sum(),
                                 bad.sum() / own.sum(),
                                 bad.backMs(ROUNDS - 1),
