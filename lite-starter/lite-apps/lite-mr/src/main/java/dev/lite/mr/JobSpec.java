@@ -94,7 +94,7 @@ public record JobSpec(
         return new JobSpec(job, inputs, format, output, parameters, newPartitions, splitBytes, workerWait);
     }
 
-    /** With splits of this size; 4 MiB by default. */
+    /** With splits of this size; 16 MiB by default. More threads than splits have nothing to do, so take smaller ones for a short input. */
     public JobSpec withSplitBytes(long newSplitBytes) {
         return new JobSpec(job, inputs, format, output, parameters, partitions, newSplitBytes, workerWait);
     }

@@ -82,7 +82,7 @@ final class Bytes {
         return (1L << (bytes * Byte.SIZE)) - 1 - (bytes >>> 3);
     }
 
-    /** A word of 0 to 8 bytes; in one read where the array goes on behind them. */
+    /** A range of 0 to 8 bytes as a number. Reads once if the array has 8 bytes there, and else byte by byte. */
     private static long word(byte[] array, int at, int left) {
         if (at <= array.length - Long.BYTES) {
             return (long) LONG.get(array, at) & mask(left);

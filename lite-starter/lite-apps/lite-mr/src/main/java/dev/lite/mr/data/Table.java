@@ -39,7 +39,7 @@ public final class Table {
     private long[] slots;
 
     private final long[] ahead = new long[AHEAD];
-    /** How many of the next arrays are pairs that {@link #defer} took. */
+    /** The number of pairs that {@link #defer} took; the next fields have them. */
     private int deferred;
 
     private byte[] deferredArray = NOTHING;
@@ -63,7 +63,7 @@ public final class Table {
         if (data.length > BYTES_KEPT_MAX) {
             data = new byte[BYTES_FIRST];
         }
-        if (slots.length < SLOTS_FIRST || slots.length > BYTES_KEPT_MAX / Long.BYTES) {
+        if (slots.length > BYTES_KEPT_MAX / Long.BYTES) {
             slots = new long[SLOTS_FIRST];
         }
         clear();
@@ -98,10 +98,15 @@ public final class Table {
     }
 
     /**
-     * Adds a pair with a number now or at the next {@link #addDeferred}: until then the bytes of the key must stay as they are, and all deferred
-     * keys are in one array. Deferred pairs are looked up together, so that the processor fetches the cache lines of several at a time.
+     * Adds a pair with a number, at the next {@link #addDeferred} at the latest. Until then the bytes of the key must stay as they are, and
+     * all deferred keys must be in one array. Deferred pairs are looked up together, so that the processor fetches several cache lines at a
+     * time. Without a combiner nothing is looked up, nor deferred.
      */
     public void defer(byte[] array, int keyOffset, int keyLength, long value) {
+        if (combiner == null) {
+            add(array, keyOffset, keyLength, value);
+            return;
+        }
         checkKey(keyLength);
         if (deferred == AHEAD) {
             addDeferred();
@@ -119,13 +124,11 @@ public final class Table {
     public void addDeferred() {
         int pairs = deferred;
         deferred = 0;
-        if (combiner != null) {
-            int mask = slots.length - 1;
-            for (int i = 0; i < pairs; i++) {
-                ahead[i] = slots[hashes[i] & mask];
-            }
-            touch(pairs);
+        int mask = slots.length - 1;
+        for (int i = 0; i < pairs; i++) {
+            ahead[i] = slots[hashes[i] & mask];
         }
+        touch(pairs);
         for (int i = 0; i < pairs; i++) {
             add(hashes[i], deferredArray, offsets[i], lengths[i], values[i]);
         }
