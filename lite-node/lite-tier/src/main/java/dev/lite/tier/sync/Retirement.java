@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
@@ -39,6 +40,9 @@ import org.slf4j.LoggerFactory;
  * dead word, or a node that opens the name reports it. If the record was already removed, the scan for orphans frees the
  * memory.
  *
+ * <p>A tick removes words for about 20 ms only: thousands of names that one application has used once must not take the processor
+ * from others a minute later. The limit does not hold while somebody needs the room.
+ *
  * <p>Any thread; does not block, the work runs on the executor, one sweep at a time. Limit: {@value #CANDIDATES_MAX}
  * candidates; a later scan finds the others.
  */
@@ -48,6 +52,11 @@ final class Retirement {
 
     private static final Logger log = LoggerFactory.getLogger(Retirement.class);
     private static final int CANDIDATES_MAX = 65_536;
+    /** A sweep begins no further words after this time, except in a hurry; a fifth of the time from one tick to the next. */
+    private static final long SWEEP_NS = TimeUnit.MILLISECONDS.toNanos(20);
+    /** The words that are removed together, except in a hurry. */
+    private static final int SWEEP_WORDS = 32;
+
     private static final Duration CALL = Duration.ofSeconds(2);
     private static final Duration DIRECTORY = Duration.ofSeconds(10);
     private static final Duration RETRY = Duration.ofSeconds(1);
@@ -61,6 +70,7 @@ final class Retirement {
     private final Map<Long, Candidate> candidates = new ConcurrentHashMap<>();
     private final AtomicBoolean sweeping = new AtomicBoolean();
     private volatile Duration idle = IDLE_DEFAULT;
+    private volatile boolean hurried;
 
     /** Compared by identity: a later report replaces it. */
     private static final class Candidate {
@@ -116,6 +126,7 @@ final class Retirement {
     /** Removes every unused word now, because there is no room for another one. */
     void hurry() {
         candidates.values().forEach(candidate -> candidate.delay(Duration.ZERO));
+        hurried = !candidates.isEmpty();
     }
 
     /** Whether a word is being removed, or is due. */
@@ -176,10 +187,18 @@ final class Retirement {
     }
 
     private void sweep() {
+        long startNs = System.nanoTime();
         try {
-            for (List<Candidate> some = due(); !some.isEmpty(); some = due()) {
+            boolean all = false;
+            List<Candidate> some;
+            do {
+                if (hurried) {
+                    hurried = false; // before the words are looked for, so that a later hurry counts
+                    all = true;
+                }
+                some = due(all ? SyncCalls.WORDS_MAX : SWEEP_WORDS);
                 retire(some);
-            }
+            } while (!some.isEmpty() && (all || System.nanoTime() - startNs < SWEEP_NS));
         } catch (LiteException e) {
             log.debug("unused words stay for now: {}", e.getMessage());
         } catch (RejectedExecutionException e) {
@@ -191,11 +210,11 @@ final class Retirement {
         }
     }
 
-    private List<Candidate> due() {
+    private List<Candidate> due(int max) {
         long nowNs = System.nanoTime();
         return candidates.values().stream()
                 .filter(candidate -> candidate.isDue(nowNs))
-                .limit(SyncCalls.WORDS_MAX)
+                .limit(max)
                 .toList();
     }
 

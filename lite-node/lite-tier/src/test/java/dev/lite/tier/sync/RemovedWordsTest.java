@@ -110,6 +110,40 @@ class RemovedWordsTest {
         assertThat(sync.open(word)).isNegative(); // as a node that meets the dead word
     }
 
+    private static Retirement withUnusedWords(LiteNode node) {
+        for (int name = 0; name < 1_000; name++) {
+            useOnce(node, "used once " + name);
+        }
+        return Inside.field(Inside.field(node, "sync", SyncService.class), "retirement", Retirement.class);
+    }
+
+    @Test
+    void aHomePausesWhileItRemovesManyWords() {
+        TestCluster cluster = cluster(1, NEVER);
+        LiteNode node = cluster.node(0);
+        AtomicBoolean sweeping = Inside.field(withUnusedWords(node), "sweeping", AtomicBoolean.class);
+        node.setNameIdle(SOON);
+        Waits.until("some words are gone, and no sweep runs", () -> {
+            boolean before = sweeping.get();
+            int left = words(cluster).size();
+            return !before && !sweeping.get() && left > 0 && left < 1_000;
+        });
+        awaitNoWords(cluster, 1);
+    }
+
+    @Test
+    void aHomeRemovesAllWordsAtOnceIfSomebodyNeedsTheRoom() {
+        TestCluster cluster = cluster(1, NEVER);
+        LiteNode node = cluster.node(0);
+        Retirement retirement = withUnusedWords(node);
+        AtomicBoolean sweeping = Inside.field(retirement, "sweeping", AtomicBoolean.class);
+        retirement.hurry();
+        node.setNameIdle(Duration.ZERO); // wakes the thread that ticks
+        Waits.until("the sweep runs", sweeping::get);
+        Waits.until("the sweep has ended", () -> !sweeping.get());
+        assertThat(words(cluster)).isEmpty();
+    }
+
     @Test
     void aWordGoesWithItsRecordWhenNobodyHasUsedItForAWhile() {
         TestCluster cluster = cluster(2, SOON);
