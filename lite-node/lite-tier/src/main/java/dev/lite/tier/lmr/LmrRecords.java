@@ -233,6 +233,11 @@ public final class LmrRecords {
         unpublished.remove(id);
     }
 
+    /** Whether an LMR that this node creates may have no record yet. */
+    boolean isUnpublished(long id) {
+        return unpublished.contains(id);
+    }
+
     /** Stores the record of a new anonymous LMR. */
     void add(LmrRecord lmr) {
         anonymous.put(lmr.id(), new Anonymous(lmr));

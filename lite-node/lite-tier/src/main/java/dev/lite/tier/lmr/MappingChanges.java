@@ -148,7 +148,9 @@ public final class MappingChanges implements PeerListener {
         long id = mapping.id();
         String name = mapping.name().orElse(null);
         if (name != null || records.isMine(id)) {
-            return records.find(name, id, deadline).map(LmrRecords.Found::lmr);
+            boolean unpublished = records.isUnpublished(id); // ask before the search: it may be published meanwhile
+            Optional<LmrRecord> found = records.find(name, id, deadline).map(LmrRecords.Found::lmr);
+            return found.isEmpty() && unpublished ? Optional.of(mapping.lmr()) : found;
         }
         try {
             return Optional.of(lmrCalls.record(id, "", 0, deadline));

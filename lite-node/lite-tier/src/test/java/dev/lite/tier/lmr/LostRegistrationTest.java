@@ -11,11 +11,14 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
@@ -24,6 +27,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Handles of a node while its registration is lost: none is usable, whatever happens to it. */
 class LostRegistrationTest {
@@ -100,5 +105,33 @@ class LostRegistrationTest {
         assertThatThrownBy(() -> mapped.fetchAdd(0, 1)).isInstanceOf(LiteTimeoutException.class);
         rejoin();
         assertThat(mapped.fetchAdd(0, 1)).isOne();
+    }
+
+    /** Malloc stands between its two steps, so the directory does not know the LMR yet. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aHandleThatIsPublishedAfterwardsIsUsable(boolean named) {
+        Duration deadline = Waits.seconds(10);
+        try (TierSession session = node.open("app", "test")) {
+            LmrSpec spec = named ? local().withName("late") : local();
+            TierHandle handle = session.prepare(spec, deadline);
+            lose();
+            rejoin();
+            Waits.until("the handles are resumed", () -> isUsable(handle));
+
+            session.publish(handle, deadline);
+
+            assertThat(isUsable(handle)).isTrue();
+            handle.free(deadline);
+        }
+    }
+
+    private static boolean isUsable(TierHandle handle) {
+        try {
+            long unused = handle.fetchAdd(0, 1, Waits.seconds(1).toNanos());
+            return true;
+        } catch (LiteTimeoutException paused) {
+            return false;
+        }
     }
 }
