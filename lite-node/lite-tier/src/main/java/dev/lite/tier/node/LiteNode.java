@@ -26,7 +26,6 @@ import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.SyncWords;
 import dev.lite.tier.memory.ArenaAllocator;
-import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.onesided.PostedMemory;
@@ -146,7 +145,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.self = directory.register(advert, deadline.remaining());
             this.fencing = new Fencing(self, directory, links);
             fencing.read(deadline);
-            this.posted = new PostedMemory(links, bounceMemory());
+            this.posted = new PostedMemory(links, arena, allocator);
             this.qos = new QosService(new LaneTransfers(posted, links), this::gateHandles);
             this.qosFollower = new QosFollower(directory, qos, config.deadline());
             this.channel = new ControlChannel(id, arena, links, executor);
@@ -298,13 +297,6 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
-    private long bounceMemory() {
-        long bytes = (long) PostedMemory.BUFFERS * PostedMemory.BUFFER_BYTES;
-        ExtentRun run =
-                allocator.allocate(ArenaAllocator.INTERNAL_LMR, bytes, 1, 1).getFirst();
-        return arena.address() + run.offset();
-    }
-
     /** Zeroes freed memory; false if the node is closed, which also interrupts. */
     private boolean clean() throws InterruptedException {
         if (!cleanerIsLowered && !Thread.currentThread().isVirtual()) { // in the simulation it is virtual
@@ -315,6 +307,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             allocator.awaitFreed();
         }
         return !closed;
+    }
+
+    /** Half of the bounce buffers: the other half is for the other sessions and threads. */
+    @Override
+    public int transfersMax() {
+        return posted.buffers() / 2;
     }
 
     @Override

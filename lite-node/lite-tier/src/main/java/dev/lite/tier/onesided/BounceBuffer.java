@@ -27,7 +27,7 @@ final class BounceBuffer extends PollWaiter {
         this.context = index;
     }
 
-    /** Its part of the context of its post; unique; modulo {@link PostedMemory#BUFFERS} it is the buffer's index. */
+    /** Its part of the context of its post; unique; modulo {@link PostedMemory#BUFFERS_MAX} it is the buffer's index. */
     long context() {
         return context;
     }
@@ -38,7 +38,7 @@ final class BounceBuffer extends PollWaiter {
             return false;
         }
         long former = context;
-        context = former + PostedMemory.BUFFERS;
+        context = former + PostedMemory.BUFFERS_MAX;
         return true;
     }
 

@@ -14,19 +14,22 @@ import org.jspecify.annotations.Nullable;
  * a buffer, up to their deadline. Any thread.
  */
 final class BounceBuffers {
-    private static final int BUFFERS = PostedMemory.BUFFERS;
     private static final long POLL_NS = 20_000;
 
-    private final BounceBuffer[] buffers = new BounceBuffer[BUFFERS];
+    private final BounceBuffer[] buffers;
 
     // Only threads that found no free buffer take this lock.
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition freed = lock.newCondition();
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** @param memory the address of the buffers' bytes, for this object only */
-    BounceBuffers(long memory) {
-        for (int index = 0; index < BUFFERS; index++) {
+    /**
+     * @param memory the address of the buffers' bytes, for this object only
+     * @param count a power of two, at most {@link PostedMemory#BUFFERS_MAX}
+     */
+    BounceBuffers(long memory, int count) {
+        buffers = new BounceBuffer[count];
+        for (int index = 0; index < count; index++) {
             buffers[index] = new BounceBuffer(index, memory + (long) index * PostedMemory.BUFFER_BYTES);
         }
     }
@@ -39,8 +42,9 @@ final class BounceBuffers {
     /** The buffer whose post has this context; null for an unknown or a former context. */
     @Nullable
     BounceBuffer of(long context) {
-        BounceBuffer buffer = buffers[(int) (context & (BUFFERS - 1))];
-        return context == buffer.context() ? buffer : null;
+        int index = (int) (context & (PostedMemory.BUFFERS_MAX - 1));
+        BounceBuffer buffer = index < buffers.length ? buffers[index] : null;
+        return buffer != null && context == buffer.context() ? buffer : null;
     }
 
     /** Waits until no post of an abandoned operation is in flight; false if one still is at the deadline. */
@@ -57,8 +61,8 @@ final class BounceBuffers {
     @Nullable
     BounceBuffer takeIfFree() {
         int first = (int) Thread.currentThread().threadId();
-        for (int i = 0; i < BUFFERS; i++) {
-            BounceBuffer buffer = buffers[(first + i) & (BUFFERS - 1)];
+        for (int i = 0; i < buffers.length; i++) {
+            BounceBuffer buffer = buffers[(first + i) & (buffers.length - 1)];
             if (buffer.takeIfFree()) {
                 return buffer;
             }
@@ -85,7 +89,7 @@ final class BounceBuffers {
                 if (leftNs == 0) {
                     throw new LiteTimeoutException(
                             deadline.expired("%s of memory on node %s, waiting for one of %d buffers"
-                                    .formatted(operation, node, BUFFERS)));
+                                    .formatted(operation, node, buffers.length)));
                 }
                 long unused = freed.awaitNanos(leftNs);
             }

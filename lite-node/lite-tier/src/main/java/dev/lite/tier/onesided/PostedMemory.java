@@ -1,5 +1,6 @@
 package dev.lite.tier.onesided;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LiteTimeoutException;
@@ -14,6 +15,9 @@ import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ExtentRun;
+import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.LastRole;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -35,13 +39,18 @@ import org.jspecify.annotations.Nullable;
  * {@link DeadlineSweeper} ends it after its deadline. While the device completes posts before they return, the caller
  * polls once itself, so that no other thread must wake.
  *
- * <p>Bound: {@value #BUFFERS} buffers; an operation that finds none free waits for one, up to its deadline.
+ * <p>Bound: {@link #buffers} buffers; an operation that finds none free waits for one, up to its deadline.
  */
 public final class PostedMemory implements RemoteMemory {
-    /** The number of bounce buffers. */
-    public static final int BUFFERS = 32;
     /** Bytes of a bounce buffer. */
     public static final int BUFFER_BYTES = 64 << 10;
+
+    /** The number of bounce buffers in a large arena. */
+    public static final int BUFFERS_MAX = 64;
+
+    private static final int BUFFERS_MIN = 32;
+    /** {@link #BUFFERS_MAX} take one part in this many of the arena at most. */
+    private static final int ARENA_PART = 16;
 
     /** One mebibyte: the caller blocks once for all of it, not once for each piece. */
     private static final int PIPELINE = 16;
@@ -64,17 +73,38 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     /**
-     * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, for this
-     *     object only
+     * @param arena the registered arena of the node, which must outlive this object
+     * @throws dev.lite.api.LimitExceededException if the arena has no room for the fewest buffers
      */
-    public PostedMemory(PeerLinks links, long memory) {
+    public PostedMemory(PeerLinks links, NodeArena arena, ArenaAllocator allocator) {
         this.links = links;
-        this.buffers = new BounceBuffers(memory);
+        this.buffers = buffers(arena, allocator);
         this.counts = new TransferCounts();
         this.sweeper = new DeadlineSweeper(this::sweep);
         this.lastRole = new LastRole();
         this.lanes = connection -> connection;
         links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
+    }
+
+    private static BounceBuffers buffers(NodeArena arena, ArenaAllocator allocator) {
+        boolean large = arena.size() / ARENA_PART >= (long) BUFFERS_MAX * BUFFER_BYTES;
+        try {
+            return buffers(arena, allocator, large ? BUFFERS_MAX : BUFFERS_MIN);
+        } catch (LimitExceededException full) { // an adopted arena, whose former process had fewer
+            return buffers(arena, allocator, BUFFERS_MIN);
+        }
+    }
+
+    private static BounceBuffers buffers(NodeArena arena, ArenaAllocator allocator, int count) {
+        ExtentRun run = allocator
+                .allocate(ArenaAllocator.INTERNAL_LMR, (long) count * BUFFER_BYTES, 1, 1)
+                .getFirst();
+        return new BounceBuffers(arena.address() + run.offset(), count);
+    }
+
+    /** The number of bounce buffers. */
+    public int buffers() {
+        return buffers.all().length;
     }
 
     private PostedMemory(PostedMemory whole, Lanes lanes) {

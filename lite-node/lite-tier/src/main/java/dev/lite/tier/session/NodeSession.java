@@ -245,6 +245,7 @@ final class NodeSession implements Runnable {
                 rpc,
                 locks,
                 config.spins(),
+                backend.transfersMax(),
                 lines,
                 server.furtherThreads(principal),
                 this::end);

@@ -12,14 +12,13 @@ import org.jspecify.annotations.Nullable;
  * The reads and writes of a session that are under way through a fabric. The session's thread posts them and continues with the
  * next command; the thread that polls the fabric completes their slots. Any thread.
  *
- * <p>Bound: {@value #TRANSFERS_MAX} for each session, half of the node's bounce buffers. Further ones are deferred until one has ended,
+ * <p>Bound: {@link SessionBackend#transfersMax} for each session. Further ones are deferred until one has ended,
  * as long as the session's thread is awake. It executes them itself before it would block, and when none has ended for many turns. So
  * transfers with a node that does not answer delay no others for long.
  */
 final class PostedTransfers {
-    static final int TRANSFERS_MAX = 16;
-
     private final AreaSlots slots;
+    private final int most;
     private final Runnable noneLeft;
     /** Transfers from before their post until after the last access to their slot and window. */
     private final AtomicInteger running = new AtomicInteger();
@@ -31,9 +30,13 @@ final class PostedTransfers {
     /** Where the search for a deferred slot begins, so that each has its turn. Races are harmless. */
     private volatile int nextDeferred;
 
-    /** @param noneLeft called when the last transfer has ended; must not block */
-    PostedTransfers(AreaSlots slots, Runnable noneLeft) {
+    /**
+     * @param most how many may be under way at a time
+     * @param noneLeft called when the last transfer has ended; must not block
+     */
+    PostedTransfers(AreaSlots slots, int most, Runnable noneLeft) {
         this.slots = slots;
+        this.most = most;
         this.noneLeft = noneLeft;
     }
 
@@ -74,14 +77,14 @@ final class PostedTransfers {
         boolean started = false;
         long bit = 1L << slot;
         int others = running.getAndIncrement();
-        if (others >= TRANSFERS_MAX && mayDefer) {
+        if (others >= most && mayDefer) {
             long unused = deferred.getAndUpdate(bits -> bits | bit);
             left();
             return true;
         }
         long unused = posted.getAndUpdate(bits -> bits | bit);
         try {
-            started = others < TRANSFERS_MAX
+            started = others < most
                     && handle.tryTransfer(
                             op == Op.WRITE,
                             offset,
@@ -134,7 +137,7 @@ final class PostedTransfers {
 
     /** Whether a transfer can start. */
     boolean hasRoom() {
-        return running.get() < TRANSFERS_MAX;
+        return running.get() < most;
     }
 
     /** Takes a deferred slot, which the caller must serve now; -1: none. */

@@ -19,6 +19,9 @@ public interface SessionBackend {
      */
     TierSession open(String principal, String application);
 
+    /** How many reads and writes of a session may be under way through a fabric at a time; at least 1. */
+    int transfersMax();
+
     /** The channels of the node's applications; null if the tier has none. */
     default @Nullable NodeChannels channels() {
         return null;

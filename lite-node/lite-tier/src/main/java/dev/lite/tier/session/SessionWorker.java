@@ -126,6 +126,7 @@ final class SessionWorker {
      * @param session the session's name in messages
      * @param threadName the name of its data threads
      * @param lines limits the log lines about failed commands
+     * @param transfersMax see {@link SessionBackend#transfersMax}
      * @param furtherThreads the places of the session's principal for more than one thread in a session
      * @param violation receives the reason why the session must end, on a data thread
      */
@@ -139,6 +140,7 @@ final class SessionWorker {
             RpcCommands rpc,
             SessionLocks locks,
             int spins,
+            int transfersMax,
             RepeatedLines lines,
             FairShares.Share furtherThreads,
             Consumer<String> violation) {
@@ -156,7 +158,7 @@ final class SessionWorker {
         base = memory.address();
         doorbell = new Doorbell(base);
         slots = new AreaSlots(session, base, area, watch, lines);
-        transfers = new PostedTransfers(slots, this::unmapIfEnded);
+        transfers = new PostedTransfers(slots, transfersMax, this::unmapIfEnded);
     }
 
     /** Starts to serve. Once. */

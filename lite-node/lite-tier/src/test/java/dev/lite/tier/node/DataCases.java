@@ -127,7 +127,7 @@ interface DataCases extends NodeCases {
         try (LmrHandle handle =
                 cluster.attach(0).memory().malloc(LmrSpec.of(64 << 10).withPlacement(Placement.on("n1")))) {
             List<Thread> threads = new ArrayList<>();
-            for (int thread = 0; thread < 2 * PostedMemory.BUFFERS; thread++) {
+            for (int thread = 0; thread < 2 * PostedMemory.BUFFERS_MAX; thread++) {
                 int own = thread;
                 threads.add(Thread.ofPlatform().start(() -> {
                     try {
@@ -149,7 +149,7 @@ interface DataCases extends NodeCases {
     @Test
     default void asynchronousTransfersAllCompleteAndTheirCallbacksMayWaitForOthers() {
         TestCluster cluster = cluster(2);
-        int pieces = 8 * PostedMemory.BUFFERS;
+        int pieces = 8 * PostedMemory.BUFFERS_MAX;
         int length = 3000;
         Seeds.forEach(1, random -> {
             byte[] data = bytes(random, pieces * length);

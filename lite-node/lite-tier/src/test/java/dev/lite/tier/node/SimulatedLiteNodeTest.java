@@ -167,7 +167,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"));
         network.pause("n1");
         List<CompletableFuture<@Nullable Void>> futures = new ArrayList<>();
-        for (int count = 0; count < PostedMemory.BUFFERS + 8; count++) {
+        for (int count = 0; count < PostedMemory.BUFFERS_MAX + 8; count++) {
             MemorySegment piece = MemorySegment.ofArray(new byte[100]);
             futures.add(count % 2 == 0 ? handle.writeAsync(0, piece) : handle.readAsync(0, piece));
         }

@@ -52,6 +52,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     static final String SLOW = "slow";
     static final String POSTED = "posted";
     static final int EXTENTS = 3;
+    static final int TRANSFERS_MAX = 16;
     private static final long BYTES_MAX = 1L << 30;
 
     final AtomicInteger sessionsOpened = new AtomicInteger();
@@ -85,6 +86,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     @Override
     public String nodeName() {
         return NODE;
+    }
+
+    @Override
+    public int transfersMax() {
+        return TRANSFERS_MAX;
     }
 
     @Override

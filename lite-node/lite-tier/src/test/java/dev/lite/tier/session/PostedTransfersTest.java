@@ -80,13 +80,13 @@ class PostedTransfersTest {
     @Test
     void theSessionsThreadExecutesThoseAboveTheLimit() {
         List<CompletableFuture<@Nullable Void>> writes = new ArrayList<>();
-        for (int at = 0; at < PostedTransfers.TRANSFERS_MAX + 4; at++) {
+        for (int at = 0; at < FakeBackend.TRANSFERS_MAX + 4; at++) {
             writes.add(write(at));
         }
         Waits.until(
                 "four are done",
                 () -> writes.stream().filter(CompletableFuture::isDone).count() == 4);
-        assertThat(backend.posted).hasSize(PostedTransfers.TRANSFERS_MAX);
+        assertThat(backend.posted).hasSize(FakeBackend.TRANSFERS_MAX);
         endPosted();
         assertThat(writes).allSatisfy(one -> assertThat(one).succeedsWithin(Waits.seconds(10)));
     }
@@ -94,12 +94,12 @@ class PostedTransfersTest {
     @Test
     void thoseAboveTheLimitArePostedWhenOthersEndWhileTheSessionsThreadIsAwake() {
         List<CompletableFuture<@Nullable Void>> writes = new ArrayList<>();
-        int count = 3 * PostedTransfers.TRANSFERS_MAX;
+        int count = 3 * FakeBackend.TRANSFERS_MAX;
         for (int at = 0; at < count; at++) {
             writes.add(write(at));
         }
         Waits.until("all have ended", () -> {
-            assertThat(backend.posted).hasSizeLessThanOrEqualTo(PostedTransfers.TRANSFERS_MAX);
+            assertThat(backend.posted).hasSizeLessThanOrEqualTo(FakeBackend.TRANSFERS_MAX);
             endPosted();
             return writes.stream().allMatch(CompletableFuture::isDone);
         });
