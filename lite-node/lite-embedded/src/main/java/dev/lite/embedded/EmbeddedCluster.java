@@ -22,7 +22,8 @@ public final class EmbeddedCluster implements AutoCloseable {
     }
 
     /**
-     * Starts the nodes. Operations on a node that is not connected yet wait for its connection, up to their deadlines.
+     * Starts the nodes. Operations on a node that is not connected yet wait for its connection, up to their deadlines; calls wait a few
+     * seconds at most.
      *
      * @param count the number of nodes, 1 to {@value #NODES_MAX}
      * @param arenaBytes the memory that each node contributes

@@ -392,6 +392,17 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
+     * Returns the connection to a node. Waits only for the first one, for a few seconds after the node became known, and until an
+     * attempt fails. So calls at the start of a cluster succeed, and calls to a node that was lost fail at once.
+     *
+     * @throws NodeUnreachableException if there is none, with the reason
+     */
+    public Peer awaitFirst(int node, Deadline deadline) {
+        Peer connected = peer(node);
+        return connected != null ? connected : peers.awaitFirst(node, deadline);
+    }
+
+    /**
      * {@link #awaitPeer} for a node that owns memory. Waits no longer than the {@linkplain #setReturnGrace grace time} for a node that
      * left the cluster.
      *

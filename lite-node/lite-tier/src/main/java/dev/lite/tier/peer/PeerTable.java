@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -16,6 +17,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The connected nodes, the reasons why others are not connected, and the waits for connections. Any thread. */
 final class PeerTable {
+    /** So long after a node became known, its first connection is waited for. */
+    private static final long FIRST_CONNECTION_NS = TimeUnit.SECONDS.toNanos(5);
+
     private final String self;
     private final AtomicReferenceArray<@Nullable Peer> peers;
     private final ReentrantLock lock = new ReentrantLock();
@@ -26,6 +30,9 @@ final class PeerTable {
 
     /** The last name of each node that was ever known; at most one for each id. */
     private final Map<Integer, String> names = new ConcurrentHashMap<>();
+
+    /** When each of these nodes became known. */
+    private final Map<Integer, Long> knownSinceNs = new ConcurrentHashMap<>();
 
     @GuardedBy("lock")
     private boolean suspended;
@@ -48,6 +55,7 @@ final class PeerTable {
     /** Remembers a node's name. */
     void noteName(int node, String name) {
         names.put(node, name);
+        knownSinceNs.putIfAbsent(node, System.nanoTime());
     }
 
     /** See {@link PeerLinks#nameOf}. */
@@ -104,7 +112,9 @@ final class PeerTable {
     boolean noteTrouble(int node, String reason) {
         lock.lock();
         try {
-            return !reason.equals(troubles.put(node, reason));
+            boolean isNew = !reason.equals(troubles.put(node, reason));
+            changed.signalAll(); // to those that wait for a first connection
+            return isNew;
         } finally {
             lock.unlock();
         }
@@ -134,6 +144,16 @@ final class PeerTable {
 
     /** See {@link PeerLinks#awaitPeer}. */
     Peer await(int node, Deadline deadline) {
+        return await(node, false, deadline);
+    }
+
+    /** See {@link PeerLinks#awaitFirst}. */
+    Peer awaitFirst(int node, Deadline deadline) {
+        return await(node, true, deadline);
+    }
+
+    /** @param first whether any trouble ends the wait, or that the node has been known for long */
+    private Peer await(int node, boolean first, Deadline deadline) {
         lock.lock();
         try {
             while (true) {
@@ -147,9 +167,14 @@ final class PeerTable {
                             .formatted(self, nameOf(node)));
                 }
                 long remaining = deadline.remainingNs();
-                if (remaining == 0 || closed) {
+                if (first) {
+                    long sinceNs = knownSinceNs.computeIfAbsent(node, any -> System.nanoTime());
+                    remaining = Math.clamp(sinceNs + FIRST_CONNECTION_NS - System.nanoTime(), 0, remaining);
+                }
+                String trouble = troubles.get(node);
+                if (remaining == 0 || closed || (first && trouble != null)) {
                     throw new NodeUnreachableException("node %s has no connection to node %s: %s"
-                            .formatted(self, nameOf(node), troubles.getOrDefault(node, "none was made yet")));
+                            .formatted(self, nameOf(node), trouble == null ? "none was made yet" : trouble));
                 }
                 changed.awaitNanos(remaining);
             }

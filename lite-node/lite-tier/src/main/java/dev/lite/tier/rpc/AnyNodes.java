@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
 import java.util.List;
 import java.util.Map;
@@ -76,14 +77,23 @@ final class AnyNodes {
             skippedUntilNs = System.nanoTime() + SKIP_NS;
         }
 
-        boolean isSkipped(long nowNs) {
-            return skippedUntilNs - nowNs > 0;
+        /** Whether the others come first. */
+        boolean isLast(long nowNs) {
+            return skippedUntilNs - nowNs > 0 || !isConnected();
+        }
+
+        private boolean isConnected() {
+            try {
+                return engine.connected(client.nodeId()) != null;
+            } catch (NodeUnreachableException unknown) {
+                return false;
+            }
         }
     }
 
     /**
-     * The node for the next attempt of a call: this node, else the one with the fewest calls. Nodes that did not accept a call a
-     * moment ago come last.
+     * The node for the next attempt of a call: this node, else the one with the fewest calls. Nodes that are not connected, or did
+     * not accept a call a moment ago, come last.
      *
      * @param tried the nodes that the call has tried
      * @return null if there is no other one
@@ -114,8 +124,8 @@ final class AnyNodes {
     }
 
     private static boolean isBetter(Target one, Target other, long nowNs) {
-        boolean skipped = one.isSkipped(nowNs);
-        return skipped != other.isSkipped(nowNs) ? !skipped : one.calls.get() < other.calls.get();
+        boolean last = one.isLast(nowNs);
+        return last != other.isLast(nowNs) ? !last : one.calls.get() < other.calls.get();
     }
 
     private Target target(String node) {

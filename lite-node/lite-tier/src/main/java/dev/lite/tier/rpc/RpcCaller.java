@@ -119,7 +119,7 @@ final class RpcCaller {
     void bind(FunctionClient target, long deadlineNs) {
         int node = target.nodeId();
         if (!engine.isSelf(node)) {
-            Peer peer = engine.peer(node);
+            Peer peer = engine.peer(node, deadlineNs);
             if (target.knownBinding(peer) == null) {
                 RpcBinding unused = target.binding(bindings, peer, deadlineNs);
             }
@@ -145,7 +145,11 @@ final class RpcCaller {
             callSelf(target, function, slot, request, deadline, deadlineNs);
             return slot;
         }
-        Peer peer = engine.peer(node);
+        Peer peer = engine.connected(node);
+        if (peer == null) {
+            deadlineNs = started(deadlineNs, timeoutNs);
+            peer = engine.peer(node, deadlineNs);
+        }
         Turns turns = peer.pollRole().turns();
         if (turns != null && turns.areOn()) {
             deadlineNs = started(deadlineNs, timeoutNs);

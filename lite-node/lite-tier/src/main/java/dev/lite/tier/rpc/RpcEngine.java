@@ -24,6 +24,7 @@ import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
 import dev.lite.tier.qos.SessionQos;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -353,12 +354,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return selfName;
     }
 
-    Peer peer(int node) {
-        Peer peer = links.peer(node);
-        if (peer == null) {
-            throw unreachable(node);
-        }
-        return peer;
+    /** The connection to a node; see {@link PeerLinks#awaitFirst}. */
+    Peer peer(int node, long deadlineNs) {
+        return links.awaitFirst(node, Deadline.in(Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()))));
     }
 
     NodeUnreachableException unreachable(int node) {
