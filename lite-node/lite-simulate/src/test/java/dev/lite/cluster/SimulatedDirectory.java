@@ -27,6 +27,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
 
     private final SimulatedStore store;
     private final SimulatedNet net;
+    private final SimulatedNet.Line line = new SimulatedNet.Line();
     private final Simulation simulation;
     private final String process;
     private final ListenerThread listeners;
@@ -60,8 +61,12 @@ public final class SimulatedDirectory implements ClusterDirectory {
         store.open(this);
     }
 
+    SimulatedNet.Line line() {
+        return line;
+    }
+
     private <T> T call(String what, Duration deadline, Supplier<T> request) {
-        return net.call(process + " " + what, deadline, () -> connected && !closed, request);
+        return net.call(line, process + " " + what, deadline, () -> connected && !closed, request);
     }
 
     @Override

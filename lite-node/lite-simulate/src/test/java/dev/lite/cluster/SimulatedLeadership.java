@@ -8,14 +8,17 @@ import java.util.function.Consumer;
 /** One manager's part in the election. It hears late of changes, so two managers may believe that they lead. */
 final class SimulatedLeadership implements Leadership {
     private final SimulatedStore store;
+    private final SimulatedNet.Line line;
     private final String process;
     private final List<Consumer<Boolean>> listeners = new ArrayList<>();
     private boolean believes;
     private boolean closed;
     private long heardNs;
 
-    SimulatedLeadership(SimulatedStore store, String process) {
+    /** @param line of its process */
+    SimulatedLeadership(SimulatedStore store, SimulatedNet.Line line, String process) {
         this.store = store;
+        this.line = line;
         this.process = process;
         store.stand(this);
     }
@@ -38,7 +41,8 @@ final class SimulatedLeadership implements Leadership {
 
     @Override
     public boolean isLeaderNow(Duration deadline) {
-        return store.net.call(process + " asks whether it leads", deadline, () -> !closed, () -> store.leads(this));
+        return store.net.call(
+                line, process + " asks whether it leads", deadline, () -> !closed, () -> store.leads(this));
     }
 
     @Override

@@ -18,7 +18,7 @@ public final class SimulatedManager implements AutoCloseable {
         this.store = store;
         this.process = process;
         this.directory = new SimulatedDirectory(store, process);
-        this.leadership = new SimulatedLeadership(store, process);
+        this.leadership = new SimulatedLeadership(store, directory.line(), process);
         this.keeper = EpochKeeperThread.start(new Epochs(), directory, leadership, call -> 0);
     }
 
@@ -47,7 +47,7 @@ public final class SimulatedManager implements AutoCloseable {
         private record Read(Epoch epoch, int version) {}
 
         private <T> T call(String what, Duration deadline, java.util.function.Supplier<T> request) {
-            return store.net.call(process + " " + what, deadline, () -> !closed, request);
+            return store.net.call(directory.line(), process + " " + what, deadline, () -> !closed, request);
         }
 
         @Override

@@ -4,18 +4,24 @@ import dev.lite.api.ClusterUnavailableException;
 import dev.lite.simulate.engine.Simulation;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
  * The way from a process to the directory and back: requests and answers take time, are lost, and requests arrive after their
- * caller gave up. Used under a simulation.
+ * caller gave up. But as in ZooKeeper, no later request of the same client overtakes them. Used under a simulation.
  */
 final class SimulatedNet {
     private static final long WAY_NS_MIN = 20_000;
     private static final long WAY_NS_MAX = 300_000;
     private static final long GIVE_UP_NS_MAX = 400_000_000;
     private static final long LATE_NS_MAX = 50_000_000;
+
+    /** The connection of one client. */
+    static final class Line {
+        private long lateUntilNs;
+    }
 
     private final Simulation simulation;
     private final RandomGenerator random;
@@ -54,12 +60,19 @@ final class SimulatedNet {
     /**
      * Carries out a request at the directory.
      *
+     * @param line of the caller
      * @param up whether the caller's session is connected
      */
-    <T> T call(String what, Duration deadline, java.util.function.BooleanSupplier up, Supplier<T> request) {
+    <T> T call(Line line, String what, Duration deadline, BooleanSupplier up, Supplier<T> request) {
         long endNs = simulation.nowNs() + Math.min(deadline.toNanos(), GIVE_UP_NS_MAX);
         require(up, what);
         sleep(way(), what);
+        if (line.lateUntilNs >= endNs) {
+            throw giveUp(endNs, what);
+        }
+        if (line.lateUntilNs >= simulation.nowNs()) {
+            sleep(line.lateUntilNs + 1 - simulation.nowNs(), what);
+        }
         require(up, what);
         double fate = random.nextDouble();
         if (fate < lossRate) {
@@ -68,7 +81,8 @@ final class SimulatedNet {
         }
         if (fate < 1.5 * lossRate) {
             simulation.note("directory will get the request late: " + what);
-            simulation.after(random.nextLong(LATE_NS_MAX), () -> lateRequest(request));
+            line.lateUntilNs = Math.max(line.lateUntilNs, simulation.nowNs() + random.nextLong(LATE_NS_MAX));
+            simulation.at(line.lateUntilNs, () -> lateRequest(request));
             throw giveUp(endNs, what);
         }
         T answer = request.get();
@@ -94,7 +108,7 @@ final class SimulatedNet {
         return new ClusterUnavailableException("the directory did not answer: " + what);
     }
 
-    private static void require(java.util.function.BooleanSupplier up, String what) {
+    private static void require(BooleanSupplier up, String what) {
         if (!up.getAsBoolean()) {
             throw new ClusterUnavailableException("the directory cannot be reached: " + what);
         }

@@ -106,7 +106,8 @@ public final class Reclaimer implements AutoCloseable {
 
     /**
      * Reclaims a named LMR in the background, unless the directory has its record: then others may have mapped it, and it
-     * lives.
+     * lives. The directory carries out the requests of one client in their order, so a create without an answer is over when it
+     * answers that there is no record.
      */
     void reclaimUnlessPublished(String name, LmrRecord lmr) {
         enqueue(new Reclamation(name, lmr, From.NO_RECORD));
