@@ -73,10 +73,20 @@ public final class InFlight {
      * slots, some 20 µs. A thread that lost its processor within an operation counts, too.
      */
     public static int countedUnderWay() {
+        return underWay(COUNTED);
+    }
+
+    /** {@link #countedUnderWay} of all objects. */
+    public static int underWay() {
+        return underWay(-1);
+    }
+
+    /** @param bits of which one at least is in the number of an operation that counts */
+    private static int underWay(long bits) {
         int count = 0;
         for (int index = 0; index < OWNED_SLOTS + SHARED_SLOTS; index++) {
             boolean used = index >= OWNED_SLOTS || OWNERS[index] != null; // racy: a new thread counts a little later
-            if (used && (RawMemory.getLongVolatile(SLOTS + ((long) index << SLOT_SHIFT)) & COUNTED) != 0) {
+            if (used && (RawMemory.getLongVolatile(SLOTS + ((long) index << SLOT_SHIFT)) & bits) != 0) {
                 count++;
             }
         }

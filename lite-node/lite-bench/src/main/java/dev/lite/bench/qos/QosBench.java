@@ -167,6 +167,7 @@ public final class QosBench {
                             place,
                             mode,
                             workload,
+                            RUN_MS,
                             ask("run %s %d %d".formatted(workload, FAIR_RAMP_MS, FAIR_RAMP_MS + RUN_MS)));
                 }
             }

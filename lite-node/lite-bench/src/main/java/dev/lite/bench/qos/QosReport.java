@@ -104,7 +104,10 @@ final class QosReport {
     }
 
     /** What each of ten equal applications got, as a share of the mean. */
-    void fairness(String place, Mode mode, String workload, Map<String, Load.Outcome> outcomes) {
+    void fairness(String place, Mode mode, String workload, int runMs, Map<String, Load.Outcome> outcomes) {
+        double total = outcomes.values().stream().mapToLong(Load.Outcome::bytes).sum() / (runMs * MS);
+        System.out.printf("  %-8s %s: %s MB/s in all%n", mode, workload, number(total));
+        csv.add(place, mode.toString(), workload + " total", "MB/s", number(total), "");
         shares(
                 place,
                 mode,

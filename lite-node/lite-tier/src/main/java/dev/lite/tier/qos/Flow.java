@@ -22,6 +22,7 @@ final class Flow implements Admission {
     private final ClassCounts mappedCounts;
     private final Account low;
     private final Account lowMapped;
+    private final Account share;
     private final PrincipalQuota.@Nullable Share quota;
 
     /**
@@ -30,6 +31,7 @@ final class Flow implements Admission {
      * @param mappedCounts of those on mapped memory
      * @param lowLimiter that of low priority over a fabric
      * @param lowMappedLimiter that of low priority on mapped memory
+     * @param shareLimiter that of the session on mapped memory
      */
     Flow(
             Object session,
@@ -39,6 +41,7 @@ final class Flow implements Admission {
             ClassCounts mappedCounts,
             Limiter lowLimiter,
             Limiter lowMappedLimiter,
+            Limiter shareLimiter,
             @Nullable PrincipalQuota quota) {
         this.principal = principal;
         this.priority = priority;
@@ -46,6 +49,7 @@ final class Flow implements Admission {
         this.mappedCounts = mappedCounts;
         low = new Account(lowLimiter, session);
         lowMapped = new Account(lowMappedLimiter, session);
+        share = new Account(shareLimiter, session);
         this.quota = quota == null ? null : quota.share(session);
     }
 
@@ -64,7 +68,9 @@ final class Flow implements Admission {
 
     @Override
     public boolean isLimited(boolean mapped) {
-        return quota != null || (priority == Priority.LOW && low(mapped).isLimited());
+        return quota != null
+                || (mapped && share.isLimited())
+                || (priority == Priority.LOW && low(mapped).isLimited());
     }
 
     @Override
@@ -73,11 +79,13 @@ final class Flow implements Admission {
         if (quota != null && !quota.tryTake(cost)) {
             return false;
         }
-        if (priority == Priority.HIGH || low(mapped).tryTake(cost)) {
-            return true;
-        }
-        if (quota != null) {
-            quota.giveBack(cost);
+        if (!mapped || share.tryTake(cost)) {
+            if (priority == Priority.HIGH || low(mapped).tryTake(cost)) {
+                return true;
+            }
+            giveBack(mapped, cost);
+        } else {
+            giveBack(false, cost);
         }
         return false;
     }
@@ -92,17 +100,33 @@ final class Flow implements Admission {
         if (quota != null && !quota.take(cost, deadline)) {
             throw refused(mapped, "the quota of \"%s\": %s".formatted(principal, text()), deadline);
         }
+        if (mapped && !share.take(cost, deadline)) {
+            giveBack(false, cost);
+            throw refused(
+                    true,
+                    "each application of this priority is limited to %d bytes per second now"
+                            .formatted(share.perSecond()),
+                    deadline);
+        }
         Account account = low(mapped);
         if (priority == Priority.LOW && !account.take(cost, deadline)) {
-            if (quota != null) {
-                quota.giveBack(cost);
-            }
+            giveBack(mapped, cost);
             throw refused(
                     mapped,
                     "low priority is limited to %d bytes per second now".formatted(account.perSecond()),
                     deadline);
         }
         counts(mapped).queued(System.nanoTime() - beginNs);
+    }
+
+    /** Gives back what an operation took before it was refused. */
+    private void giveBack(boolean toShare, long cost) {
+        if (toShare) {
+            share.giveBack(cost);
+        }
+        if (quota != null) {
+            quota.giveBack(cost);
+        }
     }
 
     private String text() {

@@ -11,22 +11,31 @@ import org.jspecify.annotations.Nullable;
  * paid. So a large operation needs no large bucket. Any thread.
  */
 final class Limiter {
-    /** What is saved up while nobody needs it, in times of {@link #refill}'s interval. */
-    private static final long SAVED_PERIODS = 2;
+    /** What is saved up while nobody needs it, in batches. */
+    private static final int SAVED_BATCHES = 2;
 
     private final LongFunction<Permits> source;
+    private final int savedBatches;
     private final AtomicLong balance = new AtomicLong();
+    private final AtomicLong used = new AtomicLong();
     private final FairQueue queue = new FairQueue(this::takePermits);
 
     /** Null: no limit. Written by the thread that refills. */
     private volatile @Nullable Permits permits;
 
     private volatile long perSecond;
+    private volatile boolean ranShort;
     private long lastBatch; // by the thread that refills
 
     /** @param source makes permits at a rate per second */
     Limiter(LongFunction<Permits> source) {
+        this(source, SAVED_BATCHES);
+    }
+
+    /** @param savedBatches how many batches are saved up while nobody needs them */
+    Limiter(LongFunction<Permits> source, int savedBatches) {
         this.source = source;
+        this.savedBatches = savedBatches;
     }
 
     boolean isLimited() {
@@ -66,7 +75,7 @@ final class Limiter {
         long batch = now.takeAll();
         if (batch > 0) {
             lastBatch = Math.max(batch, lastBatch / 2);
-            long most = SAVED_PERIODS * lastBatch;
+            long most = savedBatches * lastBatch;
             balance.updateAndGet(before -> Math.min(before + batch, Math.max(before, most)));
         }
         queue.pump();
@@ -77,10 +86,24 @@ final class Limiter {
             return true;
         }
         if (balance.get() <= 0) {
+            ranShort = true;
             return false;
         }
         balance.addAndGet(-cost);
+        used.addAndGet(cost);
         return true;
+    }
+
+    /** The permits that were taken while there was a limit. */
+    long used() {
+        return used.get();
+    }
+
+    /** Whether there were too few permits since the last call. */
+    boolean takeShort() {
+        boolean was = ranShort;
+        ranShort = false;
+        return was;
     }
 
     /** Takes permits if there are some and nobody waits for them. */

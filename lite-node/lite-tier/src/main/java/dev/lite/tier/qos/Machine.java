@@ -8,6 +8,9 @@ interface Machine {
     /** Threads that run or wait for a processor, without the calling one; 0: not known. */
     int runnable();
 
+    /** Operations on mapped memory that are under way in this process. */
+    int underWay();
+
     /** Operations of high priority on mapped memory that are under way in this process. */
     int highUnderWay();
 }

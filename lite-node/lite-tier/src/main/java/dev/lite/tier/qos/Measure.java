@@ -25,7 +25,9 @@ final class Measure {
     private double bytesPerSecond;
     private double waiting;
     private int samples;
+    private long highUnderWay;
     private long underWay;
+    private double wanted;
 
     /**
      * Begins now.
@@ -50,7 +52,8 @@ final class Measure {
     /** Between ticks: counts what is under way on mapped memory. */
     void sample() {
         samples++;
-        underWay += machine.highUnderWay();
+        highUnderWay += machine.highUnderWay();
+        underWay += machine.underWay();
     }
 
     /** Ends a tick at both bottlenecks; true if one of the limits has begun or ended. */
@@ -77,13 +80,20 @@ final class Measure {
                 new Measured(highNs / (seconds * 1e9), longer, (long) (lowBytes / seconds)));
     }
 
+    /** The threads that wanted a processor in the last tick, by processors; 0: few of them copied mapped memory. */
+    double wanted() {
+        return wanted;
+    }
+
     /** Copies take longer while more threads want a processor than there are. */
     private boolean mapped(QosPolicy policy, LowLimit limit) {
         waiting += (machine.runnable() - waiting) * WAITING_OF_LAST_TICK;
-        double now = samples == 0 ? 0 : (double) underWay / samples;
-        samples = 0;
-        underWay = 0;
+        double now = samples == 0 ? 0 : (double) highUnderWay / samples;
         int processors = machine.processors();
+        wanted = underWay < (long) samples * processors ? 0 : waiting / processors;
+        samples = 0;
+        highUnderWay = 0;
+        underWay = 0;
         return limit.tick(
                 new Bounds(
                         policy.lightLoad(),

@@ -10,6 +10,7 @@ import dev.lite.tier.qos.QosStatus.ClassStatus;
 import dev.lite.tier.qos.SessionQos.Part;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -56,6 +57,10 @@ public final class QosService implements AutoCloseable {
     private final ClassCounts lowMapped = new ClassCounts();
     private final LowLimit links;
     private final LowLimit mapped;
+    /** Of sessions of high priority, and of low. */
+    private final ProcessorShares highShares = new ProcessorShares();
+
+    private final ProcessorShares lowShares = new ProcessorShares();
     private final Map<Integer, LinkWindow> windows = new ConcurrentHashMap<>();
 
     @GuardedBy("this")
@@ -103,7 +108,11 @@ public final class QosService implements AutoCloseable {
     /** A session begins. */
     public synchronized SessionQos open(String principal, Priority priority) {
         SessionQos session = new SessionQos(
-                this, principal, priority, new Part(null, null, transfers.all(), transfers.all(), false));
+                this,
+                principal,
+                priority,
+                new ProcessorShares.Share(permits),
+                new Part(null, null, transfers.all(), transfers.all(), false));
         sessions.add(session);
         session.set(part(session));
         return session;
@@ -145,6 +154,8 @@ public final class QosService implements AutoCloseable {
             changeQuotas(next.quotas());
             links.reset();
             mapped.reset();
+            boolean unusedHigh = highShares.end(shares(Priority.HIGH));
+            boolean unusedLow = lowShares.end(shares(Priority.LOW));
             measure = null;
             sessions.forEach(session -> session.set(part(session)));
             startOrStop();
@@ -182,7 +193,21 @@ public final class QosService implements AutoCloseable {
                 flow(session, Priority.LOW, quota),
                 memory(now, session, Priority.HIGH),
                 memory(now, session, Priority.LOW),
-                quota != null || (session.priority() == Priority.LOW && mapped.limiter.isLimited()));
+                quota != null
+                        || sharesOf(session.priority()).isOn()
+                        || (session.priority() == Priority.LOW && mapped.limiter.isLimited()));
+    }
+
+    private ProcessorShares sharesOf(Priority priority) {
+        return priority == Priority.HIGH ? highShares : lowShares;
+    }
+
+    @GuardedBy("this")
+    private List<ProcessorShares.Share> shares(Priority priority) {
+        return sessions.stream()
+                .filter(session -> session.priority() == priority)
+                .map(session -> session.share)
+                .toList();
     }
 
     private Flow flow(SessionQos session, Priority priority, @Nullable PrincipalQuota quota) {
@@ -195,6 +220,7 @@ public final class QosService implements AutoCloseable {
                 isHigh ? highMapped : lowMapped,
                 links.limiter,
                 mapped.limiter,
+                session.share.limiter,
                 quota);
     }
 
@@ -237,6 +263,8 @@ public final class QosService implements AutoCloseable {
     private boolean givesPermits() {
         return links.limiter.isLimited()
                 || mapped.limiter.isLimited()
+                || highShares.isOn()
+                || lowShares.isOn()
                 || !policy.quotas().isEmpty();
     }
 
@@ -253,6 +281,9 @@ public final class QosService implements AutoCloseable {
             }
             links.limiter.refill();
             mapped.limiter.refill();
+            if (highShares.isOn() || lowShares.isOn()) {
+                sessions.forEach(session -> session.share.limiter.refill());
+            }
             for (PrincipalQuota quota : quotas.values()) {
                 quota.refill();
             }
@@ -271,12 +302,18 @@ public final class QosService implements AutoCloseable {
             return false;
         }
         its.sample();
-        if (nowNs - its.lastNs() < TICK_NS || !its.tick(policy, nowNs, links, mapped)) {
+        double seconds = (nowNs - its.lastNs()) / 1e9;
+        if (nowNs - its.lastNs() < TICK_NS) {
             return false;
         }
+        boolean lowChanged = its.tick(policy, nowNs, links, mapped);
+        boolean highChanged = highShares.tick(shares(Priority.HIGH), its.wanted(), seconds);
+        lowChanged |= mapped.limiter.isLimited() // then its order is fair
+                ? lowShares.end(shares(Priority.LOW))
+                : lowShares.tick(shares(Priority.LOW), its.wanted(), seconds);
         boolean changed = false;
         for (SessionQos session : sessions) {
-            if (session.priority() == Priority.LOW) {
+            if (session.priority() == Priority.LOW ? lowChanged : highChanged) {
                 session.set(part(session));
                 changed = true;
             }

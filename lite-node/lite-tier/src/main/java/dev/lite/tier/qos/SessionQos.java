@@ -13,6 +13,9 @@ public final class SessionQos implements AutoCloseable {
     private final QosService service;
     private final String principal;
     private final Priority priority;
+    /** Its share of the processors. */
+    final ProcessorShares.Share share;
+
     private volatile Part part;
 
     /**
@@ -29,10 +32,11 @@ public final class SessionQos implements AutoCloseable {
             RemoteMemory lowMemory,
             boolean gated) {}
 
-    SessionQos(QosService service, String principal, Priority priority, Part part) {
+    SessionQos(QosService service, String principal, Priority priority, ProcessorShares.Share share, Part part) {
         this.service = service;
         this.principal = principal;
         this.priority = priority;
+        this.share = share;
         this.part = part;
     }
 

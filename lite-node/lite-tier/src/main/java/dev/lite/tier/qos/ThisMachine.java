@@ -35,6 +35,11 @@ final class ThisMachine implements Machine {
     }
 
     @Override
+    public int underWay() {
+        return InFlight.underWay();
+    }
+
+    @Override
     public int highUnderWay() {
         return InFlight.countedUnderWay();
     }

@@ -32,6 +32,11 @@ class MeasureTest {
                 }
 
                 @Override
+                public int underWay() {
+                    return underWay;
+                }
+
+                @Override
                 public int highUnderWay() {
                     return underWay;
                 }

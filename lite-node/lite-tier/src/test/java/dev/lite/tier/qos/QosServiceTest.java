@@ -13,6 +13,7 @@ import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -34,6 +35,8 @@ class QosServiceTest {
     private volatile long batch;
     /** Operations of high priority on mapped memory. */
     private volatile int copies;
+
+    private volatile int runnable;
 
     private final QosService service = new QosService(
             new QosService.Transfers() {
@@ -72,7 +75,12 @@ class QosServiceTest {
 
                 @Override
                 public int runnable() {
-                    return 0;
+                    return runnable;
+                }
+
+                @Override
+                public int underWay() {
+                    return copies;
                 }
 
                 @Override
@@ -216,6 +224,38 @@ class QosServiceTest {
             service.tick(fromNs + tick * TICK_NS);
         }
         assertThat(low.isGated()).isFalse();
+    }
+
+    @Test
+    void applicationsThatCompeteForTheProcessorsAreLimitedAlikeAndOneAloneIsNot() {
+        service.set(mode(Mode.SW_PRI));
+        SessionQos first = service.open("first", Priority.HIGH);
+        long fromNs = System.nanoTime() + 1_000_000_000L;
+        copies = 20;
+        runnable = 20;
+        for (int tick = 1; tick <= 50; tick++) {
+            service.tick(fromNs + tick * TICK_NS);
+        }
+        assertThat(first.isGated()).isFalse();
+
+        SessionQos second = service.open("second", Priority.HIGH);
+        int before = gateChanges.get();
+        for (int tick = 51; tick <= 65; tick++) {
+            service.tick(fromNs + tick * TICK_NS);
+        }
+        assertThat(gateChanges).hasValue(before + 1);
+        for (SessionQos session : List.of(first, second, service.open("late", Priority.HIGH))) {
+            assertThat(session.isGated()).isTrue();
+        }
+        Admission admission = Objects.requireNonNull(first.admission(false));
+        assertThat(admission.isLimited(true)).isTrue();
+        assertThat(admission.isLimited(false)).as("over a link").isFalse();
+        assertThatThrownBy(() -> admission.take(true, 4096, NOW))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("each application of this priority is limited to 68719476736 bytes per second");
+
+        service.set(QosPolicy.OFF);
+        assertThat(first.isGated()).isFalse();
     }
 
     @Test
