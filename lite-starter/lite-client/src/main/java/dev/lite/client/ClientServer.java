@@ -169,15 +169,42 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    /** Refuses the calls that no thread has taken, and those that still come. Any thread. */
-    void refuseAhead() {
+    /**
+     * The session ends: refuses the calls that no thread has taken, and those that still come. Any thread.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     */
+    void leave(long deadlineNs) {
+        if (incoming.isStanding()) {
+            try {
+                commands.close(id, Math.max(0, deadlineNs - System.nanoTime())); // after it, no call comes any more
+                incoming.refuseStanding();
+            } catch (LiteException e) {
+                LOG.debug("\"{}\" could not be closed", function, e);
+            }
+        }
+        refuseAhead();
+    }
+
+    private void refuseAhead() {
         ahead.close().forEach(this::notTaken);
     }
 
     /** Refuses a call that no thread has taken: its caller may try another server. */
     private void notTaken(RpcCall call) {
+        Received received = (Received) call;
+        received.answer();
+        refuse(received.number);
+    }
+
+    private void refuse(long call) {
+        String text = RpcCommandPath.closed(function).getMessage();
         try {
-            ((Received) call).notTaken();
+            post(
+                    call,
+                    Op.FAIL,
+                    Op.NOT_TAKEN,
+                    MemorySegment.ofArray(WireText.cut(String.valueOf(text), RpcCall.FAIL_BYTES_MAX)));
         } catch (LiteException | IllegalStateException e) {
             LOG.debug("a call of \"{}\" could not be refused", function, e);
         }
@@ -197,6 +224,11 @@ final class ClientServer implements RpcServer {
             ChannelServer channel = request.channel();
             RpcOriginIs origin = new RpcOriginIs(0, channel.node(), channel.principal());
             return new Received(request.call(), origin, bytes, request.contextLength(), 0, channel);
+        }
+
+        @Override
+        public void refuse(long number) {
+            ClientServer.this.refuse(number);
         }
     }
 
@@ -437,14 +469,6 @@ final class ClientServer implements RpcServer {
                         .formatted(reply.byteSize(), replyBytesMax));
             }
             post(number, Op.REPLY, 0, reply);
-        }
-
-        /** No thread has taken the call. */
-        void notTaken() {
-            answer();
-            String text = RpcCommandPath.closed(function).getMessage();
-            MemorySegment bytes = MemorySegment.ofArray(WireText.cut(String.valueOf(text), FAIL_BYTES_MAX));
-            post(number, Op.FAIL, Op.NOT_TAKEN, bytes);
         }
 
         private NodeUnreachableException callerGone(ChannelEndedException e) {

@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.SessionLostException;
@@ -28,6 +29,8 @@ final class IncomingCalls {
     private static final long STANDING_NS = TimeUnit.MINUTES.toNanos(1);
     /** After a command that the node ended because it has not heard of a change of channels yet, or has heard of it earlier. */
     private static final long AGAIN_NS = 200_000;
+    /** How long the end of a server waits for the end of its standing receive, which the node brings about. */
+    private static final long REFUSE_NS = TimeUnit.SECONDS.toNanos(1);
     /** The pause between two looks for channels while a thread waits for the end of the standing receive. */
     private static final long LAST_NS = 1_000_000;
     /** The second thread of a server looks so often for calls that the command of the first one brings. */
@@ -52,6 +55,9 @@ final class IncomingCalls {
 
         /** A call that a channel has received. */
         RpcCall fromChannel(ReceivedRequest request);
+
+        /** Refuses a call of the node that no thread has taken. */
+        void refuse(long number);
     }
 
     /** Takes calls of channels for a virtual thread that waits. Must not block. */
@@ -102,7 +108,17 @@ final class IncomingCalls {
         left = true;
     }
 
-    /** Closes all channels, and ends the waits for them. */
+    /** Whether a call of the node may come that no thread waits for. */
+    boolean isStanding() {
+        return standing.isSubmitted();
+    }
+
+    /** Refuses the call that came so, if any. The node knows that the server is closed. */
+    void refuseStanding() {
+        standing.refuse();
+    }
+
+    /** Closes all channels, ends the waits for them, and {@linkplain #refuseStanding refuses}. */
     void close() {
         group.close();
         standing.end();
@@ -230,6 +246,7 @@ final class IncomingCalls {
         private static final int KEPT = 3;
 
         private static final int ENDED = Integer.MIN_VALUE;
+        private static final long NO_CALL = -1;
 
         private final AtomicInteger phase = new AtomicInteger(NONE);
         /** Threads that look at it, and {@link #ENDED}. */
@@ -271,9 +288,47 @@ final class IncomingCalls {
         }
 
         private void returnSlot() {
-            if (phase.compareAndSet(SUBMITTED, TAKEN) || phase.compareAndSet(KEPT, TAKEN)) {
-                giveBack(); // a call that comes into it ends with the server
+            if (phase.compareAndSet(SUBMITTED, TAKEN)) {
+                long call = untaken();
+                giveBack();
+                refuse(call);
+            } else if (phase.compareAndSet(KEPT, TAKEN)) {
+                giveBack();
             }
+        }
+
+        void refuse() {
+            if (!enter()) {
+                return;
+            }
+            try {
+                if (phase.compareAndSet(SUBMITTED, TAKEN)) {
+                    long call = untaken();
+                    phase.set(isDone(slot) ? KEPT : SUBMITTED);
+                    refuse(call);
+                }
+            } finally {
+                exit();
+            }
+        }
+
+        private void refuse(long call) {
+            if (call != NO_CALL) {
+                made.refuse(call);
+            }
+        }
+
+        /** Waits for the end of the command; returns the number of the call that it received, or {@link #NO_CALL}. */
+        private long untaken() {
+            if (commands.data().await(slot, System.nanoTime() + REFUSE_NS) != DataPath.Outcome.DONE) {
+                return NO_CALL;
+            }
+            try {
+                commands.data().check(slot);
+            } catch (LiteException received) { // nothing, since the server is closed
+                return NO_CALL;
+            }
+            return commands.data().receivedCall(slot);
         }
 
         private void giveBack() {

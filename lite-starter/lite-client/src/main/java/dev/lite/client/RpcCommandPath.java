@@ -140,9 +140,14 @@ final class RpcCommandPath {
 
     /** Closes it; does nothing when the session has ended. */
     void close(long number) {
+        close(number, session.deadlineNs());
+    }
+
+    /** {@link #close(long)} within a time. */
+    void close(long number, long timeoutNs) {
         if (session.isOpen()) {
-            Done unused = session.requests()
-                    .ask("closing", Done.class, session.deadlineNs(), id -> new RpcClose(id, number), null);
+            Done unused =
+                    session.requests().ask("closing", Done.class, timeoutNs, id -> new RpcClose(id, number), null);
         }
     }
 

@@ -240,11 +240,12 @@ final class Session {
         if (!detached.compareAndSet(false, true)) {
             return;
         }
-        use.functions().keySet().forEach(ClientServer::refuseAhead);
+        long repliesUntilNs = System.nanoTime() + LAST_REPLIES_WAIT_NS;
+        use.functions().keySet().forEach(server -> server.leave(repliesUntilNs));
         String reason = describe("this application closed it");
         lostReason.compareAndSet(null, reason);
         requests.lose(reason);
-        data.slots().awaitUnwatched(System.nanoTime() + LAST_REPLIES_WAIT_NS); // replies that the node has not sent yet
+        data.slots().awaitUnwatched(repliesUntilNs); // replies that the node has not sent yet
         data.lose();
         channels.lose(reason);
         try {

@@ -470,7 +470,10 @@ class PollRoleTest {
         AtomicBoolean over = new AtomicBoolean();
         PollingHelp.Wait wait = role.newWait(over::get);
         Thread waiting = Thread.ofPlatform().start(() -> wait.await(System.nanoTime() + PAST_EVERY_WAIT_NS));
-        Waits.until("it sleeps", () -> waiting.getState() == Thread.State.WAITING);
+        // In the fabric without a timeout, or parked with one if the standby thread has taken the role first.
+        Waits.until(
+                "it sleeps",
+                () -> waiting.getState() == Thread.State.WAITING || waiting.getState() == Thread.State.TIMED_WAITING);
         over.set(true);
         wait.signal();
         Waits.join(waiting);

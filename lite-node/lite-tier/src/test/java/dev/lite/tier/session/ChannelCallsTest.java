@@ -13,12 +13,14 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -30,7 +32,10 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -54,6 +59,7 @@ class ChannelCallsTest {
     Path directory;
 
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private final Map<String, SessionServer> servers = new HashMap<>();
     private TestCluster nodes;
     private Lite caller;
 
@@ -67,6 +73,7 @@ class ChannelCallsTest {
         for (String name : List.of("n0", "n1")) {
             SessionServer sessions = new SessionServer(SessionServerConfig.of(socket(name)), nodes.node(name));
             opened.push(sessions);
+            servers.put(name, sessions);
             sessions.start();
         }
         caller = attach("n0");
@@ -301,6 +308,49 @@ class ChannelCallsTest {
             Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
             at.close();
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatNoThreadOfTheServerHasTakenIsRefusedAtItsEnd(boolean wholeSession) {
+        Lite at = attach("n1");
+        RpcServer server = at.rpc().serve("negate");
+        Thread serving = thread(false, () -> {
+            RpcCall call = server.receive(GENEROUS);
+            while (number(call.request()) != 0) {
+                call = server.replyAndReceive(call, negated(call), GENEROUS);
+            }
+            call.reply(negated(call));
+        });
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        client.call(number(0), GENEROUS);
+        Waits.join(serving);
+        CompletableFuture<byte[]> throughNodes =
+                nodes.node("n0").attach("embedded").rpc().bind("n1", "negate").callAsync(number(5), GENEROUS);
+        Waits.until("the node has passed the call to the application", () -> callsReceivedAt("n1") == 1);
+        if (wholeSession) {
+            at.close();
+        } else {
+            server.close();
+        }
+        assertThatThrownBy(throughNodes::join)
+                .cause()
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED));
+    }
+
+    /** How many calls the applications of a node have received and not answered. */
+    private int callsReceivedAt(String node) {
+        Map<?, ?> connections = Inside.field(Objects.requireNonNull(servers.get(node)), "connections", Map.class);
+        return connections.keySet().stream()
+                .mapToInt(session -> {
+                    SessionWorker worker = Inside.field(session, "worker", SessionWorker.class);
+                    ReceivedCalls calls =
+                            Inside.field(worker, "rpc", RpcCommands.class).received();
+                    return Inside.field(calls, "calls", Map.class).size();
+                })
+                .sum();
     }
 
     @Test
