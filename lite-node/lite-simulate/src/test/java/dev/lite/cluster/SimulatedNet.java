@@ -10,13 +10,15 @@ import java.util.random.RandomGenerator;
 
 /**
  * The way from a process to the directory and back: requests and answers take time, are lost, and requests arrive after their
- * caller gave up. But as in ZooKeeper, no later request of the same client overtakes them. Used under a simulation.
+ * caller gave up. But as in ZooKeeper, no later request of the same client overtakes them. A request
+ * waits while its client is not connected, and is tried again some time after, as Curator's. Used under a simulation.
  */
 final class SimulatedNet {
     private static final long WAY_NS_MIN = 20_000;
     private static final long WAY_NS_MAX = 300_000;
     private static final long GIVE_UP_NS_MAX = 400_000_000;
     private static final long LATE_NS_MAX = 50_000_000;
+    private static final long AGAIN_NS_MAX = 20_000_000;
 
     /** The connection of one client. */
     static final class Line {
@@ -65,6 +67,9 @@ final class SimulatedNet {
      */
     <T> T call(Line line, String what, Duration deadline, BooleanSupplier up, Supplier<T> request) {
         long endNs = simulation.nowNs() + Math.min(deadline.toNanos(), GIVE_UP_NS_MAX);
+        while (!up.getAsBoolean() && simulation.nowNs() < endNs) {
+            sleep(1 + random.nextLong(AGAIN_NS_MAX), what);
+        }
         require(up, what);
         sleep(way(), what);
         if (line.lateUntilNs >= endNs) {

@@ -73,6 +73,7 @@ final class ControlRequests {
      *
      * @param what describes the request in messages: {@code map of LMR "x"}
      * @param type the type of the reply
+     * @param timeoutNs nanoseconds; a node that does not answer is given a fifth more, at most half a second
      * @param make creates the request with its number
      * @param undo undoes a reply of type {@link Mapped} or {@link Acquired} that arrives too late; or null
      * @throws LiteException the node's error, or that it did not answer in time
@@ -117,7 +118,7 @@ final class ControlRequests {
             }
             throw notSent;
         }
-        Reply reply = await(answer, deadlineNs);
+        Reply reply = await(answer, deadlineNs + Session.marginNs(timeoutNs));
         if (reply == null) {
             throw timeout(what, timeoutNs, "the node did not answer");
         }

@@ -123,7 +123,12 @@ final class Session {
 
     /** A little less than the caller waits, so that the node's own message about a timeout still arrives. */
     static long forNode(long timeoutNs) {
-        return timeoutNs - Math.min(timeoutNs / 5, NODE_MARGIN_NS_MAX);
+        return timeoutNs - marginNs(timeoutNs);
+    }
+
+    /** How much earlier than its caller the node gives up, and how much longer a caller waits for the answer of a busy node. */
+    static long marginNs(long timeoutNs) {
+        return Math.min(timeoutNs / 5, NODE_MARGIN_NS_MAX);
     }
 
     /** The time-out of the node for an operation that waits for the session's deadline, in nanoseconds. */

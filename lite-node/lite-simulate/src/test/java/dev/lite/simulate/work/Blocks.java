@@ -72,7 +72,7 @@ final class Blocks implements Part {
     public int weight(Mix mix) {
         return switch (mix) {
             case CUTS -> 8;
-            case RETURNS -> 4;
+            case RETURNS, SESSIONS -> 4;
             case TRANSFERS -> 0;
             default -> 1;
         };
@@ -109,11 +109,24 @@ final class Blocks implements Part {
         }
         Block block = new Block(number, words, handle, app, name);
         blocks.add(block);
+        try {
+            fill(block);
+        } catch (LmrFreedException e) {
+            if (!app.process.isDead()) {
+                cluster.rule().broken("the new block %d was freed, but not by its owner: %s".formatted(number, e));
+            }
+            throw e;
+        }
+    }
+
+    private void fill(Block block) {
+        int words = block.words;
+        LmrHandle handle = block.handle;
         long[] content = new long[words + SET_BYTES / Long.BYTES];
         handle.read(0, MemorySegment.ofArray(content));
         for (long word : content) {
             if (word != 0) {
-                cluster.rule().broken("the new block %d is not clean: %x".formatted(number, word));
+                cluster.rule().broken("the new block %d is not clean: %x".formatted(block.number, word));
             }
         }
         Arrays.fill(content, 0, words / 2, block.tag());
