@@ -31,6 +31,8 @@ final class History {
     private static final long CLOSED_NS = 30 * SECOND_NS;
     private static final long ALL_NS = 600 * SECOND_NS;
     private static final long STEPS_MAX = 1_500_000;
+    /** After so many, no application begins another step. Thousands of calls that nobody answers take so many. */
+    private static final long WORK_STEPS_MAX = 1_000_000;
 
     private final Simulation simulation;
     private final Shape shape;
@@ -136,7 +138,7 @@ final class History {
         faults.begin();
         phase("work");
         long endNs = simulation.nowNs() + shape.runNs();
-        while (simulation.nowNs() < endNs && !workload.isOver()) {
+        while (simulation.nowNs() < endNs && simulation.steps() < WORK_STEPS_MAX && !workload.isOver()) {
             Pause.ns(simulation, 10_000_000);
             faults.heal();
         }
