@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,7 @@ final class MessagePort implements RpcMessages {
     private final String principal;
     private final FunctionServer server;
     private final PortMemory memory;
+    private final Consumer<MessagePort> whenEnded;
     private final Runnable whenRoom = this::roomMade;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition filled = lock.newCondition();
@@ -35,8 +37,17 @@ final class MessagePort implements RpcMessages {
     private final ArrayDeque<Message> queue = new ArrayDeque<>();
     private boolean closed;
 
-    /** @param principal the port's owner */
-    MessagePort(String port, String principal, FunctionServer server, PortMemory memory) {
+    /**
+     * @param principal the port's owner
+     * @param whenEnded called when the queue has ended, perhaps more than once
+     */
+    MessagePort(
+            String port,
+            String principal,
+            FunctionServer server,
+            PortMemory memory,
+            Consumer<MessagePort> whenEnded) {
+        this.whenEnded = whenEnded;
         this.port = port;
         this.principal = principal;
         this.server = server;
@@ -149,5 +160,6 @@ final class MessagePort implements RpcMessages {
             lock.unlock();
         }
         memory.unqueued(principal, bytes);
+        whenEnded.accept(this);
     }
 }

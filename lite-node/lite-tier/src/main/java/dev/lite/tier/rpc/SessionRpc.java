@@ -40,6 +40,7 @@ public final class SessionRpc implements TierRpc {
     private final SessionQos qos;
     private final NameRules names;
     private final Set<FunctionServer> servers = ConcurrentHashMap.newKeySet();
+    private final Set<MessagePort> ports = ConcurrentHashMap.newKeySet();
     /** By function. */
     private final Map<String, AnyNodes> anyNodes = new ConcurrentHashMap<>();
 
@@ -119,7 +120,12 @@ public final class SessionRpc implements TierRpc {
     @Override
     public RpcMessages messages(String port) {
         FunctionServer server = serve(RpcNames.ofPort(checked(Use.SERVE, port)), true);
-        MessagePort messages = new MessagePort(port, principal, server, engine.portMemory());
+        MessagePort messages = new MessagePort(port, principal, server, engine.portMemory(), ports::remove);
+        ports.add(messages);
+        if (closed) { // close() sees the port, or this sees closed
+            messages.close();
+            throw ended();
+        }
         engine.execute(messages::fill);
         return messages;
     }
@@ -163,6 +169,7 @@ public final class SessionRpc implements TierRpc {
     @Override
     public void close() {
         closed = true;
+        ports.forEach(MessagePort::close); // the thread that fills a full one does not see the end of its server
         servers.forEach(FunctionServer::close);
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
@@ -11,6 +12,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -109,11 +111,39 @@ class PortMemoryTest {
         }
     }
 
+    @Test
+    void theMessagesOfAFullPortAreForgottenWithItsSession() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1);
+                Lite sender = cluster.attach(0)) {
+            MemorySegment message = MemorySegment.ofArray(new byte[LtRpc.MESSAGE_BYTES_MAX]);
+            PortMemory memory = Inside.field(cluster.node(0), "rpc", RpcEngine.class)
+                    .portMemory();
+            Lite session = cluster.node(0).attach("receiver");
+            RpcMessages unused = session.rpc().messages("in");
+            assertThatThrownBy(() -> {
+                        while (true) {
+                            sender.rpc().send("n0", "in", message, Waits.seconds(1));
+                        }
+                    })
+                    .isInstanceOf(LiteTimeoutException.class);
+            assertThat(memory.held()).isGreaterThan(PortMemory.QUEUED_BYTES_MAX);
+
+            session.close();
+
+            Waits.until("the messages are forgotten", () -> memory.held() == 0);
+            try (Lite next = cluster.node(0).attach("receiver");
+                    RpcMessages port = next.rpc().messages("in")) {
+                sender.rpc().send("n0", "in", message, Waits.seconds(10));
+                assertThat(port.receive(Waits.seconds(10)).data()).hasSize(LtRpc.MESSAGE_BYTES_MAX);
+            }
+        }
+    }
+
     /** One that waits for room in the queues of the principal's ports holds memory, too. */
     private static void sendWithoutWaiting(Lite lite, int number, MemorySegment message) {
         try {
             lite.rpc().send("n0", "p" + number, message, Duration.ofMillis(1));
-        } catch (dev.lite.api.LiteTimeoutException waits) {
+        } catch (LiteTimeoutException waits) {
             assertThat(waits).isNotNull();
         }
     }
