@@ -9,6 +9,7 @@ import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -23,13 +24,23 @@ final class RpcArrivals {
     private final RpcReplies replies;
     private final RemoteMemory remoteMemory;
     private final Predicate<Peer> connected;
+    private final Executor later;
 
-    /** @param connected whether the links still know a connection */
-    RpcArrivals(String selfName, RpcReplies replies, RemoteMemory remoteMemory, Predicate<Peer> connected) {
+    /**
+     * @param connected whether the links still know a connection
+     * @param later runs tasks that may block
+     */
+    RpcArrivals(
+            String selfName,
+            RpcReplies replies,
+            RemoteMemory remoteMemory,
+            Predicate<Peer> connected,
+            Executor later) {
         this.selfName = selfName;
         this.replies = replies;
         this.remoteMemory = remoteMemory;
         this.connected = connected;
+        this.later = later;
     }
 
     /**
@@ -186,7 +197,7 @@ final class RpcArrivals {
         }
     }
 
-    /** Answers a call whose function nobody serves. */
+    /** Answers a call whose function nobody serves. Never blocks: an answer that has to wait is sent by another thread. */
     void refuse(RpcEntry entry) {
         RpcRing ring = entry.ring;
         RpcSlot slot = entry.slot;
@@ -201,7 +212,10 @@ final class RpcArrivals {
     }
 
     private void failNotServed(ReceivedCall call, String function) {
-        call.fail(RpcStatus.NOT_SERVED, 0, RpcNames.notServed(function, selfName));
+        String message = RpcNames.notServed(function, selfName);
+        if (!call.tryFail(RpcStatus.NOT_SERVED, 0, message)) {
+            later.execute(() -> call.fail(RpcStatus.NOT_SERVED, 0, message));
+        }
     }
 
     /** Cancels another node's call, queued or received. Returns false if it is neither, or is answered. */

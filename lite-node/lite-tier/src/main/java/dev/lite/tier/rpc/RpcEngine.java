@@ -106,7 +106,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 .offset();
         slots = new RpcSlots(address, room);
         replies = new RpcReplies(slots, remoteMemory, this::isConnected, this::execute);
-        arrivals = new RpcArrivals(selfName, replies, remoteMemory, this::isConnected);
+        arrivals = new RpcArrivals(selfName, replies, remoteMemory, this::isConnected, this::execute);
         rings = new RpcRings(address, arena.size(), arena.peersMax(), room, slots, this::execute, this::isConnected);
         bindings = new RpcBindings(
                 address,

@@ -1,0 +1,66 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Lite;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcServer;
+import dev.lite.api.RpcStatus;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.testing.Waits;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
+import dev.lite.tier.testing.TestCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is left when servers end: nothing, whatever their callers do. */
+class EndOfServersTest {
+    private static final Duration LONG = Waits.seconds(60);
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private static RpcEngine engine(TestCluster cluster, int node) {
+        return Inside.field(cluster.node(node), "rpc", RpcEngine.class);
+    }
+
+    /** Everything of the server's session that ends after its functions would wait, too: its locks, for example. */
+    @Test
+    void aServerClosesAtOnceAlthoughTheNodeOfItsCallersIsPaused() {
+        SimulatedNetwork network =
+                new SimulatedNetwork(SimulatedOptions.seeded(1).withQueueDepth(8));
+        int count = 24; // more than the connection takes while the other node does not run
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            Lite caller = cluster.attach(0);
+            RpcServer server = cluster.attach(1).rpc().serve("f");
+            List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                calls.add(caller.rpc().callAsync("n1", "f", new byte[8], LONG));
+            }
+            Waits.until("all calls are queued", () -> engine(cluster, 1).queuedCalls() == count);
+            network.pause("n0");
+            try {
+                Thread closing = Thread.ofPlatform().daemon().start(server::close);
+
+                Waits.until("the server is closed", Waits.seconds(4), () -> !closing.isAlive());
+            } finally {
+                network.resume("n0");
+            }
+            for (CompletableFuture<byte[]> call : calls) {
+                assertThatThrownBy(call::join)
+                        .cause()
+                        .isInstanceOfSatisfying(
+                                RpcFailedException.class,
+                                refused -> assertThat(refused.status()).isEqualTo(RpcStatus.NOT_SERVED));
+            }
+        }
+    }
+}
