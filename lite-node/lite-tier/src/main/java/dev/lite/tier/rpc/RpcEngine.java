@@ -298,13 +298,15 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     /** Removes one server of a function. */
     void close(FunctionServer server, RpcFunction function) {
-        String last = function.removeServer(server);
-        synchronized (functions) {
-            if (last != null) {
-                served.giveBack(last);
+        RpcFunction.Removal removal;
+        synchronized (functions) { // with its place: serve() adds a server to those that are there
+            removal = function.removeServer(server);
+            if (removal.ofLast != null) {
+                served.giveBack(removal.ofLast);
             }
             forgetIfUnused(function);
         }
+        removal.finish();
         if (function.servers() == 0 && !RpcNames.isPort(function.name)) {
             functionDirectory.changed();
         }

@@ -134,7 +134,7 @@ final class RpcFunction {
         return principal;
     }
 
-    /** Adds a server. The caller has checked its permission. Returns the others. */
+    /** Adds a server. The caller has checked its permission. Returns the others. Called under the engine's functions map. */
     synchronized List<FunctionServer> addServer(FunctionServer server, String ofPrincipal) {
         List<FunctionServer> others = List.copyOf(servers);
         principal = ofPrincipal;
@@ -151,35 +151,46 @@ final class RpcFunction {
         return servers.size() == 1 ? servers.getFirst() : null;
     }
 
-    /**
-     * Removes a closed server. If it was the last one, the queued calls fail.
-     *
-     * @return the servers' principal if it was the last one, or null
-     */
-    @Nullable
-    String removeServer(FunctionServer server) {
+    /** A server was removed; {@link #finish} must follow. */
+    final class Removal {
+        /** The servers' principal if it was the last one, or null. */
+        final @Nullable String ofLast;
+
+        private final List<Receiver> told;
+        private final List<RpcEntry> refused;
+
+        private Removal(@Nullable String ofLast, List<Receiver> told, List<RpcEntry> refused) {
+            this.ofLast = ofLast;
+            this.told = told;
+            this.refused = refused;
+        }
+
+        /** Tells those whom it concerns. The caller holds no lock. */
+        void finish() {
+            told.forEach(Receiver::tell);
+            refused.forEach(engine.arrivals()::refuse);
+        }
+    }
+
+    /** Removes a closed server. If it was the last one, the queued calls fail. Called under the engine's functions map. */
+    synchronized Removal removeServer(FunctionServer server) {
         List<RpcEntry> refused = new ArrayList<>();
         String ofLast = null;
-        List<Receiver> told;
-        synchronized (this) {
-            servers.remove(server);
-            if (servers.isEmpty()) {
-                ofLast = principal;
-                principal = null;
-                RpcEntry entry;
-                while ((entry = queue.poll()) != null) {
-                    refused.add(entry);
-                }
+        servers.remove(server);
+        if (servers.isEmpty()) {
+            ofLast = principal;
+            principal = null;
+            RpcEntry entry;
+            while ((entry = queue.poll()) != null) {
+                refused.add(entry);
             }
-            for (Receiver receiver : receivers) {
-                receiver.call(null); // each receiver checks whether its own server closed
-            }
-            told = List.copyOf(receivers);
-            receivers.clear();
         }
-        told.forEach(Receiver::tell);
-        refused.forEach(engine.arrivals()::refuse);
-        return ofLast;
+        for (Receiver receiver : receivers) {
+            receiver.call(null); // each receiver checks whether its own server closed
+        }
+        List<Receiver> told = List.copyOf(receivers);
+        receivers.clear();
+        return new Removal(ofLast, told, refused);
     }
 
     /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */

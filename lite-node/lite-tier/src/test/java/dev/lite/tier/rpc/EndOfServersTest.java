@@ -7,9 +7,12 @@ import dev.lite.api.Lite;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
+import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
+import dev.lite.tier.FairShares;
+import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
@@ -18,6 +21,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -30,6 +35,35 @@ class EndOfServersTest {
 
     private static RpcEngine engine(TestCluster cluster, int node) {
         return Inside.field(cluster.node(node), "rpc", RpcEngine.class);
+    }
+
+    /** A server that comes while the last one goes has the function's place among those of its principal. */
+    @Test
+    void serversOfOneFunctionThatComeAndGoAtTheSameTimeAllCloseAndGiveTheirPlacesBack() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            Lite app = cluster.attach(0);
+            AtomicReference<@Nullable Throwable> failed = new AtomicReference<>();
+            List<Thread> threads = new ArrayList<>();
+            for (int number = 0; number < 3; number++) {
+                threads.add(Thread.ofPlatform().daemon().start(() -> {
+                    try {
+                        for (int i = 0; i < Effort.times(500_000); i++) {
+                            app.rpc().serve("f").close();
+                        }
+                    } catch (RuntimeException | Error e) {
+                        failed.compareAndSet(null, e);
+                    }
+                }));
+            }
+            for (Thread thread : threads) {
+                Waits.until("the servers are closed", LONG, () -> !thread.isAlive());
+            }
+
+            assertThat(failed.get()).isNull();
+            assertThat(Inside.field(engine(cluster, 0), "served", FairShares.class).taken())
+                    .as("places of served functions")
+                    .isZero();
+        }
     }
 
     /** Everything of the server's session that ends after its functions would wait, too: its locks, for example. */
