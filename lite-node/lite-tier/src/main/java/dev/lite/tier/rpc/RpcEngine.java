@@ -478,14 +478,15 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     public void peerDisconnected(Peer peer, String reason) {
         bindings.remove(peer);
         slots.forEachOf(peer, slot -> {
-            if (slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
+            if (slot.changeOf(peer, RpcSlot.WAITING, RpcSlot.LOST)) {
                 slot.signal();
                 return;
             }
             PostedCall posted = slot.takePostedTo(peer);
             if (posted != null) {
                 posted.lost(slot);
-            } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED) || slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
+            } else if (slot.changeOf(peer, RpcSlot.ABANDONED, RpcSlot.OWNED)
+                    || slot.changeOf(peer, RpcSlot.OFFERED, RpcSlot.OWNED)) {
                 slot.giveBack();
             }
         });

@@ -95,7 +95,7 @@ final class RpcReplies {
     /** Handles a caller's report that it has read the reply in the slot with this index. */
     void wasRead(Peer peer, int index) {
         RpcSlot slot = slots.get(index);
-        if (slot != null && slot.peer == peer && slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
+        if (slot != null && slot.changeOf(peer, RpcSlot.OFFERED, RpcSlot.OWNED)) {
             slot.giveBack();
         }
     }

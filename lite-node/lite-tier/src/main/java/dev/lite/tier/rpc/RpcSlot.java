@@ -35,6 +35,9 @@ final class RpcSlot extends PollWaiter {
      */
     static final int POSTED = 8;
 
+    /** The bits of {@link #state} that have the state; those above count how often the slot was taken. */
+    private static final int STATES = 0xf;
+
     private static final VarHandle STATE;
 
     static {
@@ -83,6 +86,7 @@ final class RpcSlot extends PollWaiter {
 
     byte @Nullable [] longReply; // to a call to this node itself, if it is longer than the slot
     volatile @Nullable Peer peer; // null: this node itself
+    /** The state, and how often the slot was taken: so that a state is never taken for that of a former call. */
     private volatile int state = FREE;
 
     /** The call in state POSTED. */
@@ -111,21 +115,38 @@ final class RpcSlot extends PollWaiter {
     }
 
     int state() {
-        return state;
+        return state & STATES;
     }
 
+    /** Only by the owner. */
+    @SuppressWarnings("NonAtomicVolatileUpdate") // nobody else changes the upper bits
     void state(int next) {
-        state = next;
+        state = (state & ~STATES) | next;
+    }
+
+    /** A thread has taken the slot off its share, and owns it. */
+    @SuppressWarnings("NonAtomicVolatileUpdate") // a free slot is changed by nobody else
+    void own() {
+        state = (state & ~STATES) + STATES + 1 | OWNED;
     }
 
     boolean change(int from, int to) {
-        return STATE.compareAndSet(this, from, to);
+        int seen = state;
+        return (seen & STATES) == from && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
+    }
+
+    /** Changes the state of a slot for a node, unless it has another call by now. Any thread. */
+    boolean changeOf(Peer node, int from, int to) {
+        int seen = state; // before the peer, which stays the same from one own() to the next
+        return peer == node
+                && (seen & STATES) == from
+                && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
     }
 
     /** Lets other threads end a call whose owner does not wait for it. The owner has filled in the rest of the slot. */
     synchronized void posted(PostedCall call) {
         posted = call;
-        state = POSTED;
+        state(POSTED);
     }
 
     synchronized boolean isPosted(PostedCall call) {
@@ -147,7 +168,7 @@ final class RpcSlot extends PollWaiter {
         PostedCall call = wanted ? posted : null;
         if (call != null) {
             posted = null;
-            state = OWNED;
+            state(OWNED);
         }
         return call;
     }
@@ -158,7 +179,7 @@ final class RpcSlot extends PollWaiter {
             return false;
         }
         posted = null;
-        state = next;
+        state(next);
         return true;
     }
 
@@ -169,6 +190,6 @@ final class RpcSlot extends PollWaiter {
 
     @Override
     protected boolean isOver() {
-        return state != WAITING;
+        return state() != WAITING;
     }
 }

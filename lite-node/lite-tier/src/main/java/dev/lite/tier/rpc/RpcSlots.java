@@ -200,7 +200,7 @@ final class RpcSlots {
 
     /** Marks a slot as owned by this thread. */
     RpcSlot own(RpcSlot slot) {
-        slot.state(RpcSlot.OWNED);
+        slot.own();
         // After the state is set: either this thread sees closed, or awaitUnused sees the slot.
         if (closed) {
             slot.giveBack();

@@ -6,8 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.testing.Waits;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.TestPeers;
+import dev.lite.tier.testing.Effort;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** How slots are distributed. */
@@ -63,6 +68,40 @@ class RpcSlotsTest {
         }
         assertThat(others).doesNotHaveDuplicates();
         others.forEach(RpcSlot::giveBack);
+    }
+
+    /** The thread that handles the end may lose its processor between its look at a slot and its change. */
+    @Test
+    void theEndOfAConnectionDoesNotEndACallOverAnotherOneThatHasTheSlotMeanwhile() {
+        Peer ended = TestPeers.connect(1, new MemoryEndpoint(0, 0));
+        Peer alive = TestPeers.connect(2, new MemoryEndpoint(0, 0));
+        RpcSlotShare share = slots.calls("a", "f");
+        RpcSlot slot = share.take(1, System.nanoTime()); // the one that a share returned last is the next one
+        slot.giveBack();
+        AtomicBoolean over = new AtomicBoolean();
+        Thread ending = Thread.ofPlatform().daemon().start(() -> {
+            while (!over.get()) {
+                boolean unused = slot.changeOf(ended, RpcSlot.WAITING, RpcSlot.LOST);
+            }
+        });
+        int lost = 0;
+        for (int i = 0; i < Effort.times(5_000_000); i++) {
+            callOver(ended, share);
+            lost += callOver(alive, share) ? 0 : 1;
+        }
+        over.set(true);
+        Waits.join(ending);
+        assertThat(lost).isZero();
+    }
+
+    /** A call that is answered at once; false if its connection was lost. */
+    private static boolean callOver(Peer peer, RpcSlotShare share) {
+        RpcSlot slot = share.take(1, System.nanoTime() + 10_000_000_000L);
+        slot.peer = peer;
+        slot.state(RpcSlot.WAITING);
+        boolean answered = slot.change(RpcSlot.WAITING, RpcSlot.REPLIED);
+        slot.giveBack();
+        return answered;
     }
 
     @Test
