@@ -210,7 +210,7 @@ final class RpcCaller {
             MemorySegment request,
             Duration deadline,
             long deadlineNs) {
-        RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, slot.requestLength);
+        putRequest(slot, request, false);
         slot.principal = target.principal();
         slot.function = target.function();
         slot.state(RpcSlot.WAITING);
@@ -245,7 +245,7 @@ final class RpcCaller {
                 return false;
             }
             prepare(target, slot, room, length, contextBytes);
-            RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, length);
+            putRequest(slot, request, false);
             slot.principal = target.principal();
             slot.function = target.function();
             call.begin(this, target, slot);
@@ -282,6 +282,7 @@ final class RpcCaller {
             long deadlineNs,
             PostedCall call) {
         boolean remote = staysHere(target, binding, slot.requestLength);
+        putRequest(slot, request, remote);
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
         long start = binding.tryReserve(bytes);
         if (start < 0) {
@@ -291,7 +292,7 @@ final class RpcCaller {
         }
         int padding = binding.padding(start, bytes);
         int place = binding.place(start + padding);
-        putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
+        putHeader(slot, remote, padding / RpcWire.UNIT_BYTES);
         slot.peer = binding.peer;
         slot.deadlineNs = deadlineNs;
         slot.ring = binding.ring;
@@ -387,6 +388,7 @@ final class RpcCaller {
             long startedNs) {
         Peer peer = binding.peer;
         boolean remote = staysHere(target, binding, slot.requestLength);
+        putRequest(slot, request, remote);
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
         long timeoutNs = FunctionClient.toNanos(deadline);
         long deadlineNs = startedNs;
@@ -398,7 +400,7 @@ final class RpcCaller {
         }
         int padding = binding.padding(start, bytes);
         int place = binding.place(start + padding);
-        putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
+        putHeader(slot, remote, padding / RpcWire.UNIT_BYTES);
         slot.peer = peer;
         slot.state(RpcSlot.WAITING);
         PollRole role = peer.pollRole();
@@ -507,7 +509,21 @@ final class RpcCaller {
         });
     }
 
-    private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {
+    /**
+     * Copies the request into its slot. Before room in the ring is reserved, which must not fail any more: the memory of the
+     * request may have been closed while the call waited. Then this returns the slot.
+     */
+    private static void putRequest(RpcSlot slot, MemorySegment request, boolean remote) {
+        int place = remote ? RpcSlots.OUT_HEADER_BYTES : RpcWire.REQUEST;
+        try {
+            RawMemory.copyFrom(request, 0, slot.outAddress + place, slot.requestLength);
+        } catch (RuntimeException | Error e) {
+            slot.giveBack();
+            throw e;
+        }
+    }
+
+    private static void putHeader(RpcSlot slot, boolean remote, int paddingUnits) {
         long out = slot.outAddress;
         int sizeClass = slot.sizeClass << RpcWire.SIZE_CLASS_SHIFT;
         RawMemory.putInt(out + RpcWire.LENGTH, slot.requestLength);
@@ -524,9 +540,6 @@ final class RpcCaller {
         RawMemory.putLong(out + RpcWire.REPLY_TO, slot.replyOffset);
         if (remote) {
             RawMemory.putLong(out + RpcWire.REQUEST, slot.outOffset + RpcSlots.OUT_HEADER_BYTES);
-            RawMemory.copyFrom(request, 0, out + RpcSlots.OUT_HEADER_BYTES, slot.requestLength);
-        } else {
-            RawMemory.copyFrom(request, 0, out + RpcWire.REQUEST, slot.requestLength);
         }
     }
 
