@@ -3,12 +3,14 @@ package dev.lite.tier.sync;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.LtSync;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.BarrierStatus;
 import dev.lite.tier.sync.SyncCalls.Stage;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -25,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * continues with it, and the waiting parties report again. An arrival names its round, so a late one is never counted
  * for another round.
  *
- * <p>Limit: {@value #FINISHED_MAX} + 1 rounds of at most {@link dev.lite.api.LtSync#PARTIES_MAX} parties.
+ * <p>Limit: {@value #FINISHED_MAX} + 1 rounds of at most {@link LtSync#PARTIES_MAX} parties.
  */
 final class HomeBarrier {
     private static final Logger log = LoggerFactory.getLogger(HomeBarrier.class);
@@ -66,6 +68,8 @@ final class HomeBarrier {
     private static final class Round {
         final long number;
         final Map<Long, Integer> members = new HashMap<>();
+        /** Parties that gave up before their arrival came; it may still come. The last ones, as many as a round may have. */
+        final Set<Long> left = new LinkedHashSet<>();
         int parties;
 
         @Nullable
@@ -113,6 +117,9 @@ final class HomeBarrier {
         if (round != open.number) {
             return status(round, party);
         }
+        if (open.left.contains(party)) {
+            return new BarrierStatus(Stage.BROKEN, round, "the party gave up before its arrival came");
+        }
         if (open.members.isEmpty()) {
             open.parties = parties;
         }
@@ -125,10 +132,13 @@ final class HomeBarrier {
 
     synchronized BarrierStatus leave(long round, long party, String reason) {
         requireAlive();
-        if (round != open.number || !open.members.containsKey(party)) {
-            return status(round, party);
+        if (round == open.number && open.members.containsKey(party)) {
+            return finish(Stage.BROKEN, reason);
         }
-        return finish(Stage.BROKEN, reason);
+        if (round == open.number && open.left.add(party) && open.left.size() > LtSync.PARTIES_MAX) {
+            open.left.remove(open.left.iterator().next());
+        }
+        return status(round, party);
     }
 
     @GuardedBy("this")
