@@ -67,7 +67,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private static final int SLOT_MASK = SLOTS - 1;
     private static final int STATUS_OK = 0;
     private static final long BUSY_PAUSE_NS = 20_000;
-    private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(5);
+    private static final Duration FOR_EVER = Duration.ofDays(36_500);
 
     private final int self;
     private final NodeArena arena;
@@ -275,7 +275,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             status = LiteException.Code.RPC_FAILED.number();
             reply = WireError.bytes(RpcStatus.UNKNOWN, 0, "control request failed: " + e, BYTES_MAX);
         }
-        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_TIMEOUT));
+        // Until it is accepted or the connection ends: without an answer, the caller's slot is in use as long.
+        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, Deadline.in(FOR_EVER));
     }
 
     private byte[] carryOut(Peer peer, byte[] bytes) {

@@ -10,7 +10,10 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
@@ -26,6 +29,7 @@ import dev.lite.tier.testing.InDevShm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -65,6 +69,10 @@ class ControlChannelTest {
 
         /** @param process the number of its process, in its hello */
         Node(Path root, int id, long process) throws IOException {
+            this(root, id, process, new ShmFabricProvider());
+        }
+
+        Node(Path root, int id, long process, FabricProvider provider) throws IOException {
             this.id = id;
             this.process = process;
             String name = "n" + id;
@@ -75,7 +83,7 @@ class ControlChannelTest {
             links = new PeerLinks(
                     hello,
                     "host",
-                    List.of(new ShmFabricProvider()),
+                    List.of(provider),
                     new FabricConfig(name, hello.encode(), run, Map.of()),
                     Map.of(),
                     new FabricMemory(arena.segment(), arena.descriptor()),
@@ -269,6 +277,43 @@ class ControlChannelTest {
         assertThat(server.executor.awaitTermination(soon().remainingNs(), TimeUnit.NANOSECONDS))
                 .isTrue();
         assertThat(RawMemory.getLong(sequence)).isEqualTo(second);
+    }
+
+    /** Without its answer, the slot of a request is in use until the connection ends. */
+    @Test
+    void anAnswerThatTheConnectionDoesNotTakeForLongIsSentWhenItDoes() throws IOException {
+        CountDownLatch arrived = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        SimulatedNetwork network =
+                new SimulatedNetwork(SimulatedOptions.seeded(1).withQueueDepth(2));
+        try (Node answering = new Node(root.resolve("slow"), 0, 11, network.provider());
+                Node asking = new Node(root.resolve("slow"), 1, 12, network.provider())) {
+            answering.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+                arrived.countDown();
+                await(end);
+            });
+            asking.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+            for (Node node : List.of(answering, asking)) {
+                node.links.start();
+                node.links.setLive(List.of(answering.record(), asking.record()));
+            }
+            answering.links.awaitPeer(1, soon());
+            CompletableFuture<?> asked = asking.channel.begin(0, ControlKind.MEMSET, new ControlMessage(), soon());
+            await(arrived);
+            network.pause("n1");
+            List<CompletableFuture<?>> others = List.of( // as many as the connection takes
+                    answering.channel.begin(1, ControlKind.MEMSET, new ControlMessage(), soon()),
+                    answering.channel.begin(1, ControlKind.MEMSET, new ControlMessage(), soon()));
+            end.countDown();
+
+            Waits.pass(Duration.ofSeconds(6));
+            network.resume("n1");
+
+            assertThat(asked).succeedsWithin(Waits.seconds(10));
+            for (CompletableFuture<?> other : others) {
+                assertThat(other).succeedsWithin(Waits.seconds(10));
+            }
+        }
     }
 
     private static Deadline soon() {
