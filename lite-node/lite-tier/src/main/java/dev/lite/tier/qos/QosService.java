@@ -124,6 +124,7 @@ public final class QosService implements AutoCloseable {
             mapped.limiter.forget(session);
             quotas.values().forEach(quota -> quota.forget(session));
             windows.values().forEach(window -> window.forget(session));
+            session.share.limiter.unlimit(); // nobody refills it any more
         }
     }
 

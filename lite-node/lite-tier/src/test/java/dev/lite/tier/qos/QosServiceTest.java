@@ -9,6 +9,7 @@ import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.cluster.qos.QosPolicy.Mode;
 import dev.lite.cluster.qos.QosPolicy.Quota;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
 import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import java.lang.reflect.Proxy;
@@ -256,6 +257,28 @@ class QosServiceTest {
 
         service.set(QosPolicy.OFF);
         assertThat(first.isGated()).isFalse();
+    }
+
+    /** Nobody gives permits to a session that has ended. */
+    @Test
+    void anOperationThatWaitsForItsShareOfTheProcessorsContinuesWhenItsSessionEnds() {
+        service.set(mode(Mode.SW_PRI));
+        SessionQos first = service.open("first", Priority.HIGH);
+        SessionQos second = service.open("second", Priority.HIGH);
+        long fromNs = System.nanoTime() + 1_000_000_000L;
+        copies = 20;
+        runnable = 20;
+        for (int tick = 1; tick <= 15; tick++) {
+            service.tick(fromNs + tick * TICK_NS);
+        }
+        assertThat(second.isGated()).isTrue();
+        Admission admission = Objects.requireNonNull(first.admission(false));
+        Thread waiting = Thread.ofPlatform().daemon().start(() -> admission.take(true, 4096, Deadline.in(Duration.ofDays(1))));
+        Waits.until("it waits", () -> waiting.getState() == Thread.State.TIMED_WAITING);
+
+        first.close();
+
+        Waits.join(waiting);
     }
 
     @Test
