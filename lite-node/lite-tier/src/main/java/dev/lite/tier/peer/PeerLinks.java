@@ -257,7 +257,8 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
-            return linked.stream()
+            return membership.epoch().number() >= by.number()
+                    && linked.stream()
                             .noneMatch(peer -> peer.id() == node && Membership.isRemoved(by, node, peer.incarnation()))
                     && mappers.keySet().stream()
                             .noneMatch(remote -> remote.node() == node

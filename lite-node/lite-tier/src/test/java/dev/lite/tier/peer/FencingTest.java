@@ -144,6 +144,21 @@ class FencingTest {
         Waits.until("its link is cut", () -> removed.isFenced(other.id(), other.incarnation()));
     }
 
+    /** Until the links know of a removal, they admit the removed process. */
+    @Test
+    void noProcessIsCutOffBeforeTheLinksKnowOfItsRemoval() {
+        TestCluster cluster = cluster(new ShmFabricProvider());
+        PeerLinks links = Inside.field(cluster.node(0), "links", PeerLinks.class);
+        Epoch now = cluster.directory(0).epoch();
+        Epoch next = new Epoch(
+                now.number() + 1, now.members(), List.of(new Epoch.Removal(7, "n7", 1, now.number() + 1, true)));
+
+        assertThat(links.isCutFrom(7, next)).isFalse();
+
+        links.setEpoch(next);
+        assertThat(links.isCutFrom(7, next)).isTrue();
+    }
+
     @Test
     void aLockOfAFencedNodeIsPassedOnAndItsHolderLearnsThatItIsLost() {
         TestCluster cluster = cluster(new TcpFabricProvider());
