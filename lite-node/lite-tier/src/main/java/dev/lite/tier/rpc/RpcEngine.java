@@ -223,9 +223,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             if (found == null || found.principal() == null) {
                 throw notServed(function);
             }
-            RpcRing ring = rings.make(peer, found, principal, bytes, headOffset, generation);
-            found.rings++;
-            return ring;
+            return rings.make(peer, found, principal, bytes, headOffset, generation);
         }
     }
 

@@ -6,6 +6,8 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
+import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -97,6 +99,29 @@ final class RpcRing {
         this.prefix = arenaAddress + offset;
         this.callerHeadOffset = callerHeadOffset;
         this.generation = (long) generation << RpcWire.GENERATION_SHIFT;
+    }
+
+    /** This ring, into which nobody has written, for a later request of the same binding. */
+    RpcRing again(long headOffset, int newGeneration) {
+        return new RpcRing(
+                peer,
+                id,
+                function,
+                principal,
+                replies,
+                received,
+                prefix - offset,
+                offset,
+                bytes,
+                headOffset,
+                newGeneration,
+                later);
+    }
+
+    /** Whether it was made before a request with this generation, and nobody has written into it. Generations wrap. */
+    synchronized boolean isOfEarlier(int newGeneration) {
+        short later16 = (short) (newGeneration - (int) (generation >>> RpcWire.GENERATION_SHIFT));
+        return later16 > 0 && head == RpcWire.firstPosition(bytes) && Arrays.stream(entries).allMatch(Objects::isNull);
     }
 
     /** The entry at a place that the caller named. Runs on the thread that holds the poll role. */

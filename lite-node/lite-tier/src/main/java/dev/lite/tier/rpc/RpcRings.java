@@ -117,7 +117,7 @@ final class RpcRings {
     }
 
     /**
-     * Makes a ring.
+     * Makes a ring. Called under the engine's functions map.
      *
      * @param size of the ring, in bytes
      * @throws LimitExceededException if the connection has reached its limit of rings or the node that of large ones, or the arena
@@ -131,6 +131,14 @@ final class RpcRings {
                     .formatted(peer.hello().node(), function.name));
         }
         OfConnection known = connections.get(peer);
+        RpcRing abandoned = known == null ? null : abandoned(known, function, principal, size, generation);
+        if (known != null && abandoned != null) {
+            RpcRing ring = abandoned.again(callerHead, generation);
+            RpcRing[] changed = known.rings.clone();
+            changed[ring.id] = ring;
+            known.rings = changed;
+            return ring;
+        }
         int id = known == null ? 0 : known.rings.length;
         int ofPrincipal = known == null ? 0 : known.byPrincipal.getOrDefault(principal, 0);
         if (!FairShares.allows(ofPrincipal, id, RpcWire.RINGS_MAX)) {
@@ -165,7 +173,25 @@ final class RpcRings {
             connections.put(peer, its);
             latest.set(peer.id(), its);
         }
+        function.rings++;
         return ring;
+    }
+
+    /**
+     * A ring that was made for an earlier request of the same binding. Its answer came too late, or the caller would not ask again:
+     * so nobody uses the ring. Null: there is none.
+     */
+    private static @Nullable RpcRing abandoned(
+            OfConnection its, RpcFunction function, String principal, int size, int generation) {
+        for (RpcRing ring : its.rings) {
+            if (ring.function == function
+                    && ring.bytes == size
+                    && ring.principal.equals(principal)
+                    && ring.isOfEarlier(generation)) {
+                return ring;
+            }
+        }
+        return null;
     }
 
     /** Memory for the prefix and the ring. */

@@ -168,6 +168,26 @@ class RpcConnectionsTest {
         assertThat(disconnect(next)).isEqualTo(1);
     }
 
+    /** The caller of a binding whose answer came too late asks again, and nobody uses the ring that it was given. */
+    @Test
+    @SuppressWarnings("NullAway") // nobody calls the function
+    void aFunctionWhoseBindingTimesOutAgainAndAgainTakesOneRing() {
+        Peer peer = connect();
+        RpcFunction function = new RpcFunction("f", null);
+        for (int generation = 1; generation <= 1_000; generation++) {
+            RpcRing ring = rings.make(peer, function, "app", RpcWire.RING_BYTES, 0, generation);
+            assertThat(rings.get(peer, ring.id)).isSameAs(ring);
+        }
+        assertThat(rings.bytes()).isEqualTo(RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES);
+        assertThat(function.rings).isEqualTo(1);
+
+        RpcRing late = rings.make(peer, function, "app", RpcWire.RING_BYTES, 0, 5);
+        assertThat(late.id).as("an earlier request that is handled late").isEqualTo(1);
+        rings.make(peer, function, "other", RpcWire.RING_BYTES, 0, 1_001);
+        rings.make(peer, function, "app", RpcWire.LARGE_RING_BYTES, 0, 1_002);
+        assertThat(disconnect(peer)).isEqualTo(4);
+    }
+
     @Test
     void aThousandConnectionsUseTheMemoryOfOne() {
         for (int i = 0; i < 1_000; i++) {
