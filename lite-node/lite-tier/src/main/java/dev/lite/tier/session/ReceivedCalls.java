@@ -12,6 +12,8 @@ import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.rpc.ReceivedCall;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -168,8 +170,8 @@ final class ReceivedCalls {
     }
 
     /**
-     * From now on every call fails, also those that are not answered yet, and the places are given back. May block. A second call only
-     * fails calls.
+     * From now on every call fails, also those that are not answered yet, and the places are given back. Never blocks. A second call
+     * only fails calls.
      */
     void end() {
         int parts;
@@ -258,14 +260,17 @@ final class ReceivedCalls {
 
     /** Fails a call without blocking. */
     void failSoon(RpcCall call, RpcStatus status, String message) {
-        boolean failed = false;
-        try {
-            failed = call instanceof ReceivedCall received && received.tryFail(status, 0, message);
-        } catch (IllegalStateException answered) {
-            return;
-        }
-        if (!failed) {
+        if (!failedNow(call, status, message)) {
             later.accept(() -> failLogged(call, status, message));
+        }
+    }
+
+    /** Fails a call if that need not wait; false: the call is still unanswered. */
+    private static boolean failedNow(RpcCall call, RpcStatus status, String message) {
+        try {
+            return call instanceof ReceivedCall received && received.tryFail(status, 0, message);
+        } catch (IllegalStateException answered) {
+            return true;
         }
     }
 
@@ -286,13 +291,20 @@ final class ReceivedCalls {
         }
     }
 
-    /** Fails all calls that are not answered yet. May block. */
+    /** Fails all calls that are not answered yet. Waits for none of their callers' nodes, of which one may be paused. */
     private void failAll() {
+        List<RpcCall> waiting = new ArrayList<>();
         calls.keySet().forEach(number -> {
             RpcCall call = calls.remove(number);
-            if (call != null) {
-                failLogged(call, RpcStatus.CANCELLED, CANCELLED);
+            if (call != null && !failedNow(call, RpcStatus.CANCELLED, CANCELLED)) {
+                waiting.add(call);
             }
         });
+        if (!waiting.isEmpty()) {
+            // Not by a thread of the session, whose end interrupts those.
+            Thread unused = Thread.ofVirtual()
+                    .name("lite-session-end")
+                    .start(() -> waiting.forEach(call -> failLogged(call, RpcStatus.CANCELLED, CANCELLED)));
+        }
     }
 }
