@@ -1,8 +1,8 @@
 package dev.lite.os.waiting;
 
+import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Ends asynchronous operations after their deadlines. One sweep over all of them follows the earliest deadline, however many are
@@ -15,8 +15,15 @@ public final class DeadlineSweeper {
 
     private final Runnable sweep;
 
-    /** The time of the next sweep, by {@link System#nanoTime}. */
-    private final AtomicLong nextNs = new AtomicLong(NONE);
+    /**
+     * The times of the sweeps that are scheduled, by {@link System#nanoTime}. A further one is scheduled only before all of them: any
+     * sweep sees every operation and calls {@link #sweepAfter} again. Else each sweep would schedule several, and they would multiply.
+     * Guarded by this.
+     */
+    private final PriorityQueue<Long> scheduled = new PriorityQueue<>((one, other) -> Long.signum(one - other));
+
+    /** The first of them; {@link #NONE}: there is none. Written under this, read without. */
+    private volatile long firstNs = NONE;
 
     /**
      * Begins without a sweep.
@@ -34,20 +41,37 @@ public final class DeadlineSweeper {
      * @param endNs the deadline, by {@link System#nanoTime}
      */
     public void sweepAfter(long endNs) {
-        long next = nextNs.get();
-        while (next == NONE || endNs - next < 0) {
-            if (nextNs.compareAndSet(next, endNs)) {
-                long inNs = endNs - System.nanoTime() + LATER_NS;
-                CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, Thread.ofVirtual()::start)
-                        .execute(this::sweep);
+        if (isCovered(endNs)) {
+            return;
+        }
+        synchronized (this) {
+            if (isCovered(endNs)) {
                 return;
             }
-            next = nextNs.get();
+            scheduled.add(endNs);
+            firstNs = endNs;
         }
+        long inNs = endNs - System.nanoTime() + LATER_NS;
+        CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, Thread.ofVirtual()::start)
+                .execute(() -> sweep(endNs));
     }
 
-    private void sweep() {
-        nextNs.set(NONE);
-        sweep.run();
+    private boolean isCovered(long endNs) {
+        long first = firstNs;
+        return first != NONE && endNs - first >= 0;
+    }
+
+    /** How many sweeps are scheduled. */
+    synchronized int scheduled() {
+        return scheduled.size();
+    }
+
+    private void sweep(long endNs) {
+        synchronized (this) {
+            boolean unused = scheduled.remove(endNs);
+            Long first = scheduled.peek();
+            firstNs = first == null ? NONE : first;
+        }
+        sweep.run(); // after that: an operation that relied on this sweep is seen by it
     }
 }
