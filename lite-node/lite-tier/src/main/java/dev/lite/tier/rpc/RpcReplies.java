@@ -191,8 +191,17 @@ final class RpcReplies {
         return held;
     }
 
-    /** Puts the reply into an owned slot. Returns the number of bytes to post. */
+    /** Puts the reply into an owned slot, or returns the slot if the reply's memory was closed meanwhile. Returns the number of bytes to post. */
     private static int assemble(RpcRing ring, ReceivedCall call, int status, MemorySegment reply, RpcSlot out) {
+        try {
+            return put(ring, call, status, reply, out);
+        } catch (RuntimeException | Error e) {
+            out.giveBack();
+            throw e;
+        }
+    }
+
+    private static int put(RpcRing ring, ReceivedCall call, int status, MemorySegment reply, RpcSlot out) {
         int length = (int) reply.byteSize();
         if (length <= call.room) {
             put(out.outAddress, call.callId, status, reply, length);

@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.RpcCall;
@@ -72,6 +73,28 @@ class ClosedMemoryTest {
                 assertThat(call.join()).hasSize(2);
             }
             assertThat(thrown.get()).isNull();
+        }
+    }
+
+    /** As when another thread closes it after the reply was checked: a reply may wait for a slot for seconds. */
+    @Test
+    void aReplyWhoseMemoryIsClosedMeanwhileKeepsNoSlot() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite caller = cluster.attach(0);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            CompletableFuture<byte[]> called = caller.rpc().bind("n1", "f").callAsync(new byte[8], LONG);
+            ReceivedCall call = (ReceivedCall) server.receive(LONG);
+            Arena arena = Arena.ofShared();
+            MemorySegment closed = arena.allocate(8);
+            arena.close();
+
+            for (int i = 0; i < RpcSlots.SMALL_MAX; i++) {
+                assertThatThrownBy(() -> call.replySoon(closed)).isInstanceOf(IllegalStateException.class);
+            }
+
+            call.reply(MemorySegment.ofArray(new byte[1]));
+            assertThat(called.join()).hasSize(1);
         }
     }
 
