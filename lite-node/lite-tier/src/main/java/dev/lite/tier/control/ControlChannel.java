@@ -67,6 +67,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private static final int SLOT_MASK = SLOTS - 1;
     private static final int STATUS_OK = 0;
     private static final long BUSY_PAUSE_NS = 20_000;
+    /** While the other node is paused, an answer may wait for long. */
+    private static final long BUSY_PAUSE_NS_MAX = 1_000_000;
     private static final Duration FOR_EVER = Duration.ofDays(36_500);
 
     private final int self;
@@ -191,12 +193,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
         arenaInUse.readLock().lock();
         try {
-            while (true) {
+            for (long pauseNs = BUSY_PAUSE_NS; ; pauseNs = Math.min(2 * pauseNs, BUSY_PAUSE_NS_MAX)) {
                 Post post = closed ? Post.CLOSED : trySend(peer, kind, slot, status, sequence, message);
                 if (post != Post.BUSY || deadline.passed()) {
                     return post;
                 }
-                Polling.sleepNs(BUSY_PAUSE_NS);
+                Polling.sleepNs(pauseNs);
             }
         } finally {
             arenaInUse.readLock().unlock();
