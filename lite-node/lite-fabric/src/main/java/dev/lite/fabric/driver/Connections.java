@@ -3,6 +3,7 @@ package dev.lite.fabric.driver;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashSet;
@@ -154,8 +155,9 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private void connect(Connector<E> current, E endpoint, String address) {
         try {
             current.connect(endpoint, address, handshakeDeadline());
-        } catch (RuntimeException e) {
-            // Catches any exception, even one caused by a bug in the driver, because every endpoint must end.
+        } catch (RuntimeException | Error e) {
+            // Catches anything, even what a bug in the driver causes, because every endpoint must end.
+            Unrecoverable.report(e);
             endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
         }
     }

@@ -12,6 +12,7 @@ import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** The life cycle of connections, with endpoints that have outstanding posts but no transport. */
@@ -106,6 +107,9 @@ class ConnectionsTest {
         public void connect(FakeEndpoint endpoint, String address, Deadline deadline) {
             if (address.equals("nowhere")) {
                 throw new HandshakeException("nobody listens there");
+            }
+            if (address.equals("defect")) {
+                throw new AssertionError("not even an exception");
             }
         }
 
@@ -233,6 +237,17 @@ class ConnectionsTest {
 
         assertThat(endpoint.remoteSize()).isZero();
         assertThat(calls).containsExactly("finished", "disconnected: cannot connect to nowhere: nobody listens there");
+    }
+
+    /** Else the node would never try to reach that peer again. */
+    @Test
+    void aConnectThatFailsWithAnErrorEndsToo() throws InterruptedException {
+        connections.start(driver);
+        FakeEndpoint unused = connections.connect("defect");
+
+        assertThat(driver.connecting.await(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(connections.poll(100)).isEqualTo(1);
+        assertThat(calls).containsExactly("finished", "disconnected: cannot connect to defect: not even an exception");
     }
 
     @Test
