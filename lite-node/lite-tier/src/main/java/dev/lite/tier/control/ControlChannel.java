@@ -69,6 +69,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private static final long BUSY_PAUSE_NS = 20_000;
     /** While the other node is paused, an answer may wait for long. */
     private static final long BUSY_PAUSE_NS_MAX = 1_000_000;
+
     private static final Duration FOR_EVER = Duration.ofDays(36_500);
 
     private final int self;

@@ -42,11 +42,7 @@ final class MessagePort implements RpcMessages {
      * @param whenEnded called when the queue has ended, perhaps more than once
      */
     MessagePort(
-            String port,
-            String principal,
-            FunctionServer server,
-            PortMemory memory,
-            Consumer<MessagePort> whenEnded) {
+            String port, String principal, FunctionServer server, PortMemory memory, Consumer<MessagePort> whenEnded) {
         this.whenEnded = whenEnded;
         this.port = port;
         this.principal = principal;

@@ -31,11 +31,7 @@ final class RpcArrivals {
      * @param later runs tasks that may block
      */
     RpcArrivals(
-            String selfName,
-            RpcReplies replies,
-            RemoteMemory remoteMemory,
-            Predicate<Peer> connected,
-            Executor later) {
+            String selfName, RpcReplies replies, RemoteMemory remoteMemory, Predicate<Peer> connected, Executor later) {
         this.selfName = selfName;
         this.replies = replies;
         this.remoteMemory = remoteMemory;

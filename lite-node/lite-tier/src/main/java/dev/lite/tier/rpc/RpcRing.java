@@ -121,7 +121,9 @@ final class RpcRing {
     /** Whether it was made before a request with this generation, and nobody has written into it. Generations wrap. */
     synchronized boolean isOfEarlier(int newGeneration) {
         short later16 = (short) (newGeneration - (int) (generation >>> RpcWire.GENERATION_SHIFT));
-        return later16 > 0 && head == RpcWire.firstPosition(bytes) && Arrays.stream(entries).allMatch(Objects::isNull);
+        return later16 > 0
+                && head == RpcWire.firstPosition(bytes)
+                && Arrays.stream(entries).allMatch(Objects::isNull);
     }
 
     /** The entry at a place that the caller named. Runs on the thread that holds the poll role. */

@@ -138,9 +138,7 @@ final class RpcSlot extends PollWaiter {
     /** Changes the state of a slot for a node, unless it has another call by now. Any thread. */
     boolean changeOf(Peer node, int from, int to) {
         int seen = state; // before the peer, which stays the same from one own() to the next
-        return peer == node
-                && (seen & STATES) == from
-                && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
+        return peer == node && (seen & STATES) == from && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
     }
 
     /** Lets other threads end a call whose owner does not wait for it. The owner has filled in the rest of the slot. */

@@ -70,6 +70,7 @@ final class HomeBarrier {
         final Map<Long, Integer> members = new HashMap<>();
         /** Parties that gave up before their arrival came; it may still come. The last ones, as many as a round may have. */
         final Set<Long> left = new LinkedHashSet<>();
+
         int parties;
 
         @Nullable

@@ -273,7 +273,8 @@ class QosServiceTest {
         }
         assertThat(second.isGated()).isTrue();
         Admission admission = Objects.requireNonNull(first.admission(false));
-        Thread waiting = Thread.ofPlatform().daemon().start(() -> admission.take(true, 4096, Deadline.in(Duration.ofDays(1))));
+        Thread waiting =
+                Thread.ofPlatform().daemon().start(() -> admission.take(true, 4096, Deadline.in(Duration.ofDays(1))));
         Waits.until("it waits", () -> waiting.getState() == Thread.State.TIMED_WAITING);
 
         first.close();

@@ -60,7 +60,8 @@ class EndOfServersTest {
             }
 
             assertThat(failed.get()).isNull();
-            assertThat(Inside.field(engine(cluster, 0), "served", FairShares.class).taken())
+            assertThat(Inside.field(engine(cluster, 0), "served", FairShares.class)
+                            .taken())
                     .as("places of served functions")
                     .isZero();
         }

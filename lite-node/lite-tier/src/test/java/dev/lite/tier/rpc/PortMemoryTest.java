@@ -116,8 +116,8 @@ class PortMemoryTest {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1);
                 Lite sender = cluster.attach(0)) {
             MemorySegment message = MemorySegment.ofArray(new byte[LtRpc.MESSAGE_BYTES_MAX]);
-            PortMemory memory = Inside.field(cluster.node(0), "rpc", RpcEngine.class)
-                    .portMemory();
+            PortMemory memory =
+                    Inside.field(cluster.node(0), "rpc", RpcEngine.class).portMemory();
             Lite session = cluster.node(0).attach("receiver");
             RpcMessages unused = session.rpc().messages("in");
             assertThatThrownBy(() -> {
