@@ -15,6 +15,7 @@ import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Reply;
 import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionProtocol;
 import java.util.List;
 import java.util.Map;
@@ -34,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * #reply} and {@link #lose}.
  *
  * <p>The node limits the requests under way; further ones wait for a permit, within their deadline. A request that timed out keeps its
- * permit until the node has answered. If the late answer is a handle or a lock, it is undone: unmapped, freed or released.
+ * permit until the node has answered. If the late answer is a handle, a lock or a function, it is undone: unmapped, freed, released or closed.
  */
 final class ControlRequests {
     private final SessionChannel channel;
@@ -58,7 +59,7 @@ final class ControlRequests {
 
     /** Undoes a late answer that no thread waits for any more. */
     interface Undo {
-        /** The request that releases this handle, or the lock with this fencing token. */
+        /** The request that releases this handle or function, or the lock with this fencing token. */
         Request request(long requestId, long number);
     }
 
@@ -75,7 +76,7 @@ final class ControlRequests {
      * @param type the type of the reply
      * @param timeoutNs nanoseconds; a node that does not answer is given a fifth more, at most half a second
      * @param make creates the request with its number
-     * @param undo undoes a reply of type {@link Mapped} or {@link Acquired} that arrives too late; or null
+     * @param undo undoes a reply of type {@link Mapped}, {@link Acquired} or {@link RpcOpened} that arrives too late; or null
      * @throws LiteException the node's error, or that it did not answer in time
      */
     <R extends Reply> R ask(
@@ -218,6 +219,8 @@ final class ControlRequests {
             undo(undo, mapped.lh(), asked.permits());
         } else if (undo != null && reply instanceof Acquired acquired) {
             undo(undo, acquired.token(), asked.permits());
+        } else if (undo != null && reply instanceof RpcOpened opened) {
+            undo(undo, opened.id(), asked.permits());
         } else {
             asked.permits().release();
         }

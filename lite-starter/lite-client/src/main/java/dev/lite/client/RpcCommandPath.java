@@ -134,7 +134,7 @@ final class RpcCommandPath {
                         RpcOpened.class,
                         session.deadlineNs(),
                         id -> new RpcOpen(id, kind, node, name),
-                        null)
+                        RpcClose::new) // a server without a thread that receives would let its callers wait
                 .id();
     }
 

@@ -20,6 +20,8 @@ import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
+import dev.lite.session.protocol.SessionMessage.RpcOpen;
+import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -186,6 +188,19 @@ class SessionRpcTest {
             second.fail("no");
             assertThat(fixture.node.awaitReply()).isEqualTo("fail with 0 2: no");
             assertThatThrownBy(() -> second.fail("again")).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void aServerThatIsOpenedTooLateIsClosed() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            fixture.node.holdRequests(RpcOpen.class::isInstance);
+            assertThatThrownBy(() -> fixture.lite.rpc().serve("f")).isInstanceOf(LiteTimeoutException.class);
+
+            fixture.node.reply(
+                    new RpcOpened(fixture.node.awaitHeldRequest().requestId(), 41));
+
+            assertThat(fixture.node.awaitRequest(RpcClose.class).id()).isEqualTo(41);
         }
     }
 
