@@ -12,7 +12,6 @@ import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
-import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.LockOpened;
 import dev.lite.session.protocol.SessionMessage.OpenLock;
 import dev.lite.session.protocol.SessionMessage.Passed;
@@ -174,7 +173,7 @@ final class ClientSync implements LtSync {
 
         /** Cancels an attempt that the node may still execute. Does not wait for the answer. */
         private void cancel(long attempt) {
-            session.requests().post(id -> new CancelTry(id, number, attempt));
+            session.requests().postRelease(id -> new CancelTry(id, number, attempt));
         }
 
         /** Asks the node whether this token still holds the lock; false also when the node does not answer. */
@@ -201,12 +200,10 @@ final class ClientSync implements LtSync {
                 LOG.debug("lock {}: releasing it on the control channel instead: {}", name, e.getMessage());
             }
             session.requests()
-                    .ask(
+                    .askToRelease(
                             "release of lock \"%s\"".formatted(name),
-                            Done.class,
                             session.deadlineNs(),
-                            id -> new ReleaseLock(id, number, token),
-                            null);
+                            id -> new ReleaseLock(id, number, token));
         }
 
         @Override

@@ -11,6 +11,7 @@ import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.Acquired;
+import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Reply;
@@ -38,11 +39,17 @@ import org.jspecify.annotations.Nullable;
  * permit until the node has answered. If the late answer is a handle, a lock or a function, it is undone: unmapped, freed, released or closed.
  */
 final class ControlRequests {
+    /** The node has room for these, for the undone waits, and for the other requests that it answers like releases. */
+    private static final int RELEASES_MAX = SessionProtocol.WAITS_MAX / 2;
+
     private final SessionChannel channel;
     private final String node;
     private final Semaphore permits;
     /** For requests that wait for a lock or at a barrier: they must not block the others. */
     private final Semaphore waitPermits = new Semaphore(SessionProtocol.WAITS_MAX);
+
+    /** For releases: no other request may keep a lock held that its holder has released, or that nobody holds. */
+    private final Semaphore releasePermits = new Semaphore(RELEASES_MAX);
 
     private final AtomicLong lastId = new AtomicLong();
     private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
@@ -88,6 +95,11 @@ final class ControlRequests {
     <R extends Reply> R askAndWait(
             String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable Undo undo) {
         return ask(waitPermits, what, type, timeoutNs, make, undo);
+    }
+
+    /** {@link #ask} for the release of a lock. */
+    void askToRelease(String what, long timeoutNs, LongFunction<Request> make) {
+        Done unused = ask(releasePermits, what, Done.class, timeoutNs, make, null);
     }
 
     private <R extends Reply> R ask(
@@ -230,10 +242,13 @@ final class ControlRequests {
         send(heldPermit, id -> undo.request(id, number));
     }
 
-    /** Sends a request without waiting for its reply. Does nothing at the limit of requests or after the end of the session. */
-    void post(LongFunction<Request> make) {
-        if (permits.tryAcquire()) {
-            send(permits, make);
+    /**
+     * Sends a request that releases a lock, without waiting for its reply. Does nothing after the end of the session, and while {@value
+     * #RELEASES_MAX} releases are under way, many times more than there are slots for attempts.
+     */
+    void postRelease(LongFunction<Request> make) {
+        if (releasePermits.tryAcquire()) {
+            send(releasePermits, make);
         }
     }
 

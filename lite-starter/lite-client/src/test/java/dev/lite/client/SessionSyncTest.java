@@ -11,17 +11,20 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtLock;
+import dev.lite.api.NodeInfo;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.OpenLock;
 import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
@@ -157,6 +160,42 @@ class SessionSyncTest {
             Command attempt = fixture.node.awaitHeldCommand();
             assertThat(fixture.node.awaitRequest(CancelTry.class).attempt()).isEqualTo(attempt.operand0());
         }
+    }
+
+    @Test
+    void anAttemptThatTimedOutIsCancelledAlsoAtTheLimitOfOtherRequests() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtLock lock = fixture.lite.sync().lock("l");
+            List<CompletableFuture<List<NodeInfo>>> others = reachTheLimitOfRequests(fixture);
+            fixture.node.holdCommands(op -> op == Op.TRY_LOCK);
+            assertThatThrownBy(() -> lock.acquire(SHORT)).isInstanceOf(LiteTimeoutException.class);
+            Command attempt = fixture.node.awaitHeldCommand();
+            assertThat(fixture.node.awaitRequest(CancelTry.class).attempt()).isEqualTo(attempt.operand0());
+            assertThat(others).noneMatch(CompletableFuture::isDone);
+        }
+    }
+
+    @Test
+    void aLockIsReleasedOnTheControlChannelAlsoAtTheLimitOfOtherRequests() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            HeldLock held = fixture.lite.sync().lock("l").acquire(LONG);
+            List<CompletableFuture<List<NodeInfo>>> others = reachTheLimitOfRequests(fixture);
+            fixture.node.failCommands(LiteException.Code.LMR_UNAVAILABLE);
+            held.close();
+            assertThat(fixture.node.awaitRequest(ReleaseLock.class).token()).isEqualTo(held.fencingToken());
+            assertThat(others).noneMatch(CompletableFuture::isDone);
+        }
+    }
+
+    /** Makes as many requests as a session may; the node holds them back. */
+    private static List<CompletableFuture<List<NodeInfo>>> reachTheLimitOfRequests(SessionFixture fixture) {
+        fixture.node.holdRequests(Nodes.class::isInstance);
+        List<CompletableFuture<List<NodeInfo>>> asking = new ArrayList<>();
+        for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+            asking.add(start(fixture.lite::nodes));
+            assertThat(fixture.node.awaitHeldRequest()).isInstanceOf(Nodes.class);
+        }
+        return asking;
     }
 
     @Test
