@@ -91,16 +91,14 @@ final class ClientServer implements RpcServer {
             throw new IllegalArgumentException(
                     "the server of the function \"%s\" did not receive this call".formatted(function));
         }
-        if (received.channel != null || incoming.hasChannels() || !ahead.isEmpty()) {
-            received.reply(reply);
-            return receiveHere(deadline);
-        }
-        // Before the call counts as answered.
-        ClientRpc.checkLength("the reply", reply.byteSize(), commands.data().windowBytes());
-        received.answer();
         long deadlineNs = System.nanoTime() + timeoutNs;
+        int slot = goesWithReceive(received, reply) ? commands.tryAcquire() : -1;
+        if (slot < 0) {
+            received.reply(reply);
+            return incoming.receive(deadlineNs);
+        }
         try {
-            return replyAndReceive(received.number, reply, deadlineNs);
+            return replyAndReceive(slot, received, reply, deadlineNs);
         } catch (LiteTimeoutException e) {
             if (deadlineNs - System.nanoTime() <= 0) {
                 throw e;
@@ -109,16 +107,25 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    private RpcCall replyAndReceive(long call, MemorySegment reply, long deadlineNs) {
+    /** Whether one command may reply and receive. A reply that may be too long may not: the call must stay unanswered then. */
+    private boolean goesWithReceive(Received call, MemorySegment reply) {
+        return call.channel == null
+                && !incoming.hasChannels()
+                && ahead.isEmpty()
+                && reply.byteSize()
+                        <= Math.min(call.replyBytesMax, commands.data().windowBytes());
+    }
+
+    private RpcCall replyAndReceive(int slot, Received call, MemorySegment reply, long deadlineNs) {
         String what = RpcCommandPath.what(Op.REPLY_AND_RECEIVE, function);
-        long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
-        int slot = commands.acquire(what, timeoutNs);
         int further = 0;
         try {
             RawMemory.copyFrom(reply, 0, commands.data().window(slot), reply.byteSize());
+            call.answer();
             further = ahead.ask(FurtherCalls.MAX);
-            long length =
-                    commands.run(what, slot, Op.REPLY_AND_RECEIVE, id, further, reply.byteSize(), call, 0, timeoutNs);
+            long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
+            long length = commands.run(
+                    what, slot, Op.REPLY_AND_RECEIVE, id, further, reply.byteSize(), call.number, 0, timeoutNs);
             return fromNode(slot, length);
         } finally {
             commands.data().returnSlot(slot);

@@ -13,6 +13,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandlerException;
 import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
@@ -23,11 +24,13 @@ import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -202,6 +205,51 @@ class SessionRpcTest {
 
             assertThat(fixture.node.awaitRequest(RpcClose.class).id()).isEqualTo(41);
         }
+    }
+
+    @Test
+    void aCallWhoseReplyIsTooLongForItsCallerCanStillBeAnswered() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            RpcServer server = fixture.lite.rpc().serve("f");
+            RpcCall call = receive(fixture, server, 1, 4);
+            fixture.node.holdCommands(op -> false);
+            fixture.node.failCommands(LiteException.Code.LIMIT_EXCEEDED); // as a node does that gets such a reply
+            assertThatThrownBy(() -> server.replyAndReceive(call, MemorySegment.ofArray(bytes("too long")), LONG))
+                    .isInstanceOf(LimitExceededException.class);
+            fixture.node.failCommands(null);
+            call.fail("too long");
+            assertThat(fixture.node.awaitReply()).isEqualTo("fail with 0 1: too long");
+        }
+    }
+
+    @Test
+    void aReplyIsSentAlsoIfNoSlotIsFreeBeforeTheDeadlineOfTheNextReceive() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            RpcServer server = fixture.lite.rpc().serve("f");
+            RpcCall call = receive(fixture, server, 1, FakeNode.WINDOW_BYTES);
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            RpcClient client = fixture.lite.rpc().bind("n", "g");
+            List<Command> held = new ArrayList<>();
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
+                CompletableFuture<byte[]> unused = client.callAsync(bytes("x"), LONG);
+                held.add(fixture.node.awaitHeldCommand());
+            }
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            CompletableFuture<RpcCall> next =
+                    start(() -> server.replyAndReceive(call, MemorySegment.ofArray(bytes("r1")), SHORT));
+            Waits.pass(SHORT.multipliedBy(2));
+            held.forEach(one -> fixture.node.complete(one, 0));
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 1: r1");
+            assertThatThrownBy(() -> await(next)).isInstanceOf(LiteTimeoutException.class);
+        }
+    }
+
+    /** Receives a call with this number. */
+    private static RpcCall receive(SessionFixture fixture, RpcServer server, long number, int replyBytesMax) {
+        fixture.node.holdCommands(SessionRpcTest::receives);
+        CompletableFuture<RpcCall> receiving = start(() -> server.receive(LONG));
+        fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), number, "request", replyBytesMax);
+        return await(receiving);
     }
 
     @Test

@@ -195,13 +195,19 @@ public final class FakeNode implements AutoCloseable {
         current().fail(command.slot(), code);
     }
 
-    /** Completes a receive that was held back with a call. */
+    /** Completes a receive that was held back with a call, whose caller takes a reply of any length. */
     public void completeWithCall(Command command, long call, String request) {
+        completeWithCall(command, call, request, WINDOW_BYTES);
+    }
+
+    /** Likewise, with the longest reply that its caller takes. */
+    public void completeWithCall(Command command, long call, String request, int replyBytesMax) {
         Session current = current();
         byte[] bytes = request.getBytes(StandardCharsets.UTF_8);
         RawMemory.copyFrom(MemorySegment.ofArray(bytes), 0, current.window(command.slot()), bytes.length);
         RawMemory.putLong(current.slot(command.slot()) + SessionArea.CALL, call);
         RawMemory.putLong(current.slot(command.slot()) + SessionArea.ORIGIN, 1);
+        RawMemory.putInt(current.slot(command.slot()) + SessionArea.REPLY_BYTES_MAX, replyBytesMax);
         complete(command, bytes.length);
     }
 
