@@ -24,6 +24,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadFactory;
@@ -40,6 +42,8 @@ final class ClientServer implements RpcServer {
     private static final long RECEIVE_PAUSE_NS = 10_000_000;
     /** How long a closed server answers the calls that are under way in channels. */
     private static final long FINISH_NS = 5_000_000_000L;
+    /** As good as forever, and safe to add to a time. */
+    private static final long FOREVER_NS = Long.MAX_VALUE / 4;
 
     private static final ThreadFactory HANDLERS = Thread.ofVirtual()
             .name("lite-client-handler")
@@ -128,7 +132,7 @@ final class ClientServer implements RpcServer {
                     what, slot, Op.REPLY_AND_RECEIVE, id, further, reply.byteSize(), call.number, 0, timeoutNs);
             return fromNode(slot, length);
         } finally {
-            commands.data().returnSlot(slot);
+            returnReceive(slot);
             if (further > 0) {
                 ahead.asked();
             }
@@ -136,32 +140,101 @@ final class ClientServer implements RpcServer {
     }
 
     private RpcCall fromNode(int slot, long length) {
+        List<Received> further = new ArrayList<>(0);
+        Received first;
+        try {
+            first = first(slot, length);
+            forEachFurther(slot, length, (at, bytes) -> further.add(further(at, bytes)));
+        } catch (LiteException e) { // for example, the node does not tell who the caller is
+            refuseLater(numbers(slot, length));
+            throw e;
+        }
+        further.forEach(this::putAhead);
+        return first;
+    }
+
+    private Received first(int slot, long length) {
         DataPath data = commands.data();
-        long window = data.window(slot);
-        byte[] message = message(window, Math.clamp(length, 0, data.windowBytes()));
+        byte[] message = message(data.window(slot), Math.clamp(length, 0, data.windowBytes()));
         int contextBytes = Math.clamp(data.receivedContext(slot), 0, message.length);
         RpcOriginIs origin = commands.origin(data.receivedOrigin(slot));
-        Received first =
-                new Received(data.receivedCall(slot), origin, message, contextBytes, data.receivedReplyMax(slot), null);
+        return new Received(
+                data.receivedCall(slot), origin, message, contextBytes, data.receivedReplyMax(slot), null);
+    }
+
+    private Received further(long at, int bytes) {
+        return new Received(
+                FurtherCalls.call(at),
+                commands.origin(FurtherCalls.origin(at)),
+                message(FurtherCalls.message(at), bytes),
+                Math.clamp(FurtherCalls.contextBytes(at), 0, bytes),
+                FurtherCalls.replyBytesMax(at),
+                null);
+    }
+
+    /** Takes a further call in a window. */
+    private interface Further {
+        /** @param bytes of its message, checked */
+        void at(long address, int bytes);
+    }
+
+    /** @param length of the message of the first call */
+    private void forEachFurther(int slot, long length, Further action) {
+        DataPath data = commands.data();
+        long window = data.window(slot);
         int further = Math.clamp(data.receivedFurther(slot), 0, FurtherCalls.MAX);
-        long offset = FurtherCalls.after(message.length);
+        long offset = FurtherCalls.after(Math.clamp(length, 0, data.windowBytes()));
         for (int i = 0; i < further; i++) {
             long room = FurtherCalls.room(offset, data.windowBytes());
             if (room < 0) {
-                break;
+                return;
             }
-            long at = window + offset;
-            int bytes = (int) Math.clamp(FurtherCalls.length(at), 0, room);
-            putAhead(new Received(
-                    FurtherCalls.call(at),
-                    commands.origin(FurtherCalls.origin(at)),
-                    message(FurtherCalls.message(at), bytes),
-                    Math.clamp(FurtherCalls.contextBytes(at), 0, bytes),
-                    FurtherCalls.replyBytesMax(at),
-                    null));
+            int bytes = (int) Math.clamp(FurtherCalls.length(window + offset), 0, room);
+            action.at(window + offset, bytes);
             offset = FurtherCalls.after(offset, bytes);
         }
-        return first;
+    }
+
+    /** The numbers of all calls that a command has received. */
+    private List<Long> numbers(int slot, long length) {
+        List<Long> numbers = new ArrayList<>();
+        numbers.add(commands.data().receivedCall(slot));
+        forEachFurther(slot, length, (at, bytes) -> numbers.add(FurtherCalls.call(at)));
+        return numbers;
+    }
+
+    /** Returns the slot of a receive; see {@link IncomingCalls.Made#returnSlot}. */
+    private void returnReceive(int slot) {
+        if (commands.data().isUnderWay(slot) && commands.session().isOpen()) {
+            later(() -> refuseLate(slot));
+        } else {
+            commands.data().returnSlot(slot);
+        }
+    }
+
+    /** Waits for the end of a receive that the node should have ended before. A thread of its own, which owns the slot. */
+    private void refuseLate(int slot) {
+        DataPath data = commands.data();
+        List<Long> late = List.of();
+        try {
+            if (data.await(slot, System.nanoTime() + FOREVER_NS) == DataPath.Outcome.DONE && !data.hasFailed(slot)) {
+                late = numbers(slot, data.result(slot));
+            }
+        } finally {
+            data.returnSlot(slot);
+        }
+        refuseLater(late);
+    }
+
+    private void refuseLater(List<Long> calls) {
+        if (!calls.isEmpty()) {
+            String why = "no thread of the application that serves \"%s\" could take the call".formatted(function);
+            later(() -> calls.forEach(call -> refuse(call, why)));
+        }
+    }
+
+    private static void later(Runnable task) {
+        Thread unused = Thread.ofVirtual().name("lite-client-refuse").start(task);
     }
 
     private static byte[] message(long address, int length) {
@@ -205,13 +278,16 @@ final class ClientServer implements RpcServer {
     }
 
     private void refuse(long call) {
-        String text = RpcCommandPath.closed(function).getMessage();
+        refuse(call, String.valueOf(RpcCommandPath.closed(function).getMessage()));
+    }
+
+    private void refuse(long call, String why) {
         try {
             post(
                     call,
                     Op.FAIL,
                     Op.NOT_TAKEN,
-                    MemorySegment.ofArray(WireText.cut(String.valueOf(text), RpcCall.FAIL_BYTES_MAX)));
+                    MemorySegment.ofArray(WireText.cut(why, RpcCall.FAIL_BYTES_MAX)));
         } catch (LiteException | IllegalStateException e) {
             LOG.debug("a call of \"{}\" could not be refused", function, e);
         }
@@ -236,6 +312,11 @@ final class ClientServer implements RpcServer {
         @Override
         public void refuse(long number) {
             ClientServer.this.refuse(number);
+        }
+
+        @Override
+        public void returnSlot(int slot) {
+            returnReceive(slot);
         }
     }
 

@@ -264,9 +264,18 @@ final class DataPath {
         return RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.FURTHER);
     }
 
+    /** Whether a command that is done has failed. */
+    boolean hasFailed(int slot) {
+        return status(slot) != 0;
+    }
+
+    private int status(int slot) {
+        return RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.STATUS);
+    }
+
     /** Throws the node's error if a command that is done has failed. */
     void check(int slot) {
-        int status = RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.STATUS);
+        int status = status(slot);
         if (status != 0) {
             throw failure(slot, status);
         }
@@ -278,13 +287,18 @@ final class DataPath {
         return WireError.exception(status, bytes, "");
     }
 
+    /** Whether a command was submitted in the slot, and the node has not completed it. */
+    boolean isUnderWay(int slot) {
+        int state = stateOf(slot);
+        return state != SessionArea.STATE_DONE && state != SessionArea.STATE_IDLE;
+    }
+
     /** Returns a slot to the pool; into quarantine if its command is still under way. */
     void returnSlot(int slot) {
-        int state = stateOf(slot);
-        if (state == SessionArea.STATE_DONE || state == SessionArea.STATE_IDLE) {
-            slots.release(slot);
-        } else {
+        if (isUnderWay(slot)) {
             slots.quarantine(slot);
+        } else {
+            slots.release(slot);
         }
     }
 

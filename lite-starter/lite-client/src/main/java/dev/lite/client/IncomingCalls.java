@@ -58,6 +58,9 @@ final class IncomingCalls {
 
         /** Refuses a call of the node that no thread has taken. */
         void refuse(long number);
+
+        /** Returns the slot of a receive. If that is still under way, no thread waits for it: refuses the calls that it brings. */
+        void returnSlot(int slot);
     }
 
     /** Takes calls of channels for a virtual thread that waits. Must not block. */
@@ -194,7 +197,7 @@ final class IncomingCalls {
             try {
                 return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, timeoutNs));
             } finally {
-                commands.data().returnSlot(slot);
+                made.returnSlot(slot);
             }
         } finally {
             if (asked > 0) {
@@ -332,7 +335,7 @@ final class IncomingCalls {
         }
 
         private void giveBack() {
-            commands.data().returnSlot(slot);
+            made.returnSlot(slot);
             slot = -1;
             phase.set(NONE);
         }

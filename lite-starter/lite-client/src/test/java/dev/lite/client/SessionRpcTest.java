@@ -23,6 +23,7 @@ import dev.lite.client.fake.FakeNode.Command;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
+import dev.lite.session.protocol.SessionMessage.RpcOrigin;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import java.io.IOException;
@@ -241,6 +242,65 @@ class SessionRpcTest {
             held.forEach(one -> fixture.node.complete(one, 0));
             assertThat(fixture.node.awaitReply()).isEqualTo("reply 1: r1");
             assertThatThrownBy(() -> await(next)).isInstanceOf(LiteTimeoutException.class);
+        }
+    }
+
+    private static String notTaken(long call) {
+        return "fail with 0 %d: no thread of the application that serves \"f\" could take the call".formatted(call);
+    }
+
+    @Test
+    void aCallThatComesForAReceiveThatHasTimedOutIsRefused() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(SHORT));
+            Command late = fixture.node.awaitHeldCommand();
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(LiteTimeoutException.class);
+
+            fixture.node.completeWithCall(late, 1, "one");
+
+            assertThat(fixture.node.awaitReply()).isEqualTo(notTaken(1));
+            RpcCall call = receive(fixture, server, 2, FakeNode.WINDOW_BYTES);
+            CompletableFuture<RpcCall> next =
+                    start(() -> server.replyAndReceive(call, MemorySegment.ofArray(bytes("r2")), SHORT));
+            Command second = fixture.node.awaitHeldCommand();
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 2: r2");
+            assertThatThrownBy(() -> await(next)).isInstanceOf(LiteTimeoutException.class);
+
+            fixture.node.completeWithCall(second, 3, "three");
+
+            assertThat(fixture.node.awaitReply()).isEqualTo(notTaken(3));
+        }
+    }
+
+    @Test
+    void aReceiveThatEndsLateWithoutACallRefusesNone() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(SHORT));
+            Command late = fixture.node.awaitHeldCommand();
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(LiteTimeoutException.class);
+            fixture.node.fail(late, LiteException.Code.TIMEOUT);
+            receive(fixture, server, 2, FakeNode.WINDOW_BYTES).reply(bytes("r2"));
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 2: r2");
+        }
+    }
+
+    @Test
+    void aCallIsRefusedIfTheNodeDoesNotTellWhoItsCallerIs() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            fixture.node.holdRequests(RpcOrigin.class::isInstance);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(LONG));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 1, "one");
+            assertThat(fixture.node.awaitReply()).isEqualTo(notTaken(1));
+
+            fixture.node.holdRequests(request -> false);
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 2, "two");
+            assertThat(text(await(receiving).request())).isEqualTo("two");
         }
     }
 
