@@ -107,7 +107,8 @@ final class ClientServer implements RpcServer {
             if (deadlineNs - System.nanoTime() <= 0) {
                 throw e;
             }
-            return incoming.receive(deadlineNs); // the function has channels; the reply was sent
+            // The reply was sent; the function has channels, or it is time to look for calls that another thread got.
+            return incoming.receive(deadlineNs);
         }
     }
 
@@ -127,7 +128,7 @@ final class ClientServer implements RpcServer {
             RawMemory.copyFrom(reply, 0, commands.data().window(slot), reply.byteSize());
             call.answer();
             further = ahead.ask(FurtherCalls.MAX);
-            long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
+            long timeoutNs = incoming.timeoutNs(deadlineNs);
             long length = commands.run(
                     what, slot, Op.REPLY_AND_RECEIVE, id, further, reply.byteSize(), call.number, 0, timeoutNs);
             return fromNode(slot, length);

@@ -191,8 +191,7 @@ final class IncomingCalls {
         String what = RpcCommandPath.what(Op.RECEIVE, function);
         int asked = ahead.ask(further);
         try {
-            long leftNs = Math.max(1, deadlineNs - System.nanoTime());
-            long timeoutNs = ahead.mayCome() ? Math.min(LOOK_NS, leftNs) : leftNs;
+            long timeoutNs = timeoutNs(deadlineNs);
             int slot = commands.acquire(what, timeoutNs);
             try {
                 return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, timeoutNs));
@@ -204,6 +203,15 @@ final class IncomingCalls {
                 ahead.asked();
             }
         }
+    }
+
+    /**
+     * How long a command that waits for calls may take, after {@link CallsAhead#ask}: not long if the command of another thread may
+     * bring calls, or has brought some since this thread looked.
+     */
+    long timeoutNs(long deadlineNs) {
+        long leftNs = Math.max(1, deadlineNs - System.nanoTime());
+        return ahead.mayCome() || !ahead.isEmpty() ? Math.min(LOOK_NS, leftNs) : leftNs;
     }
 
     /** Waits for channels and the standing receive; null: nothing came, the channels are gone, or the taker takes no more. */

@@ -20,6 +20,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
+import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
@@ -242,6 +243,34 @@ class SessionRpcTest {
             held.forEach(one -> fixture.node.complete(one, 0));
             assertThat(fixture.node.awaitReply()).isEqualTo("reply 1: r1");
             assertThatThrownBy(() -> await(next)).isInstanceOf(LiteTimeoutException.class);
+        }
+    }
+
+    @Test
+    void aThreadThatRepliesAndReceivesSoonLooksForCallsThatAnotherThreadGot() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> own = new CompletableFuture<>();
+            CompletableFuture<RpcCall> others = start(() -> {
+                own.complete(server.receive(LONG));
+                return server.receive(LONG); // for this thread and, as far as it knows, for no other one
+            });
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 1, "one");
+            Command several = fixture.node.awaitHeldCommand();
+            assertThat(several.offset()).isEqualTo(FurtherCalls.MAX);
+
+            RpcCall first = await(own);
+            CompletableFuture<RpcCall> next =
+                    start(() -> server.replyAndReceive(first, MemorySegment.ofArray(bytes("r1")), LONG));
+            Command one = fixture.node.awaitHeldCommand();
+            assertThat(one.offset()).isZero();
+            assertThat(Duration.ofNanos(one.timeoutNs())).isLessThan(SHORT);
+
+            fixture.node.completeWithCall(several, 2, "two");
+            assertThat(text(await(others).request())).isEqualTo("two");
+            fixture.node.completeWithCall(one, 3, "three");
+            assertThat(text(await(next).request())).isEqualTo("three");
         }
     }
 
