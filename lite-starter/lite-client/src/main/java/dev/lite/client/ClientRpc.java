@@ -347,7 +347,15 @@ final class ClientRpc implements LtRpc {
                 return started;
             }
             byte[] copy = request.clone();
-            return CompletableFuture.supplyAsync(() -> call(copy, deadline), VIRTUAL);
+            CompletableFuture<byte[]> future = new CompletableFuture<>();
+            VIRTUAL.execute(() -> {
+                try {
+                    future.complete(call(copy, deadline));
+                } catch (RuntimeException | Error failure) { // itself, as of a call that needs no thread
+                    future.completeExceptionally(failure);
+                }
+            });
+            return future;
         }
     }
 }

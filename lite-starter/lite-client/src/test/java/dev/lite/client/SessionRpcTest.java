@@ -105,6 +105,20 @@ class SessionRpcTest {
     }
 
     @Test
+    void theStagesOfAnAsynchronousCallGetTheSameExceptionWhetherOrNotItNeedsAThread() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.failCommands(LiteException.Code.NODE_UNREACHABLE);
+            RpcClient client = fixture.lite.rpc().bind("n", "echo");
+            for (int call = 0; call < 2; call++) { // the first one also opens the function
+                CompletableFuture<Throwable> seen = new CompletableFuture<>();
+                CompletableFuture<byte[]> unused =
+                        client.callAsync(bytes("x"), LONG).whenComplete((reply, failure) -> seen.complete(failure));
+                assertThat(await(seen)).isInstanceOf(NodeUnreachableException.class);
+            }
+        }
+    }
+
+    @Test
     void aCallThatTimedOutQuarantinesItsSlot() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             fixture.node.holdCommands(op -> op == Op.CALL);
