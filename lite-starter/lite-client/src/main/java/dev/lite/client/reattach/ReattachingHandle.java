@@ -106,9 +106,7 @@ final class ReattachingHandle implements LmrHandle {
             if (current.session() != lost.session()) {
                 return current;
             }
-            if (unmapped) {
-                throw new LmrFreedException("%s: this handle was unmapped".formatted(describe()));
-            }
+            requireNotUnmapped();
             Lite session = keeper.openCounted(deadline);
             LmrHandle handle = mapAt(session, deadline);
             if (handle.id() != id) {
@@ -119,9 +117,19 @@ final class ReattachingHandle implements LmrHandle {
             }
             Bound<LmrHandle> next = new Bound<>(session, handle);
             mapped = next;
+            if (unmapped) { // meanwhile, and perhaps at the lost session only
+                handle.unmap();
+                requireNotUnmapped();
+            }
             return next;
         } finally {
             mapping.unlock();
+        }
+    }
+
+    private void requireNotUnmapped() {
+        if (unmapped) {
+            throw new LmrFreedException("%s: this handle was unmapped".formatted(describe()));
         }
     }
 

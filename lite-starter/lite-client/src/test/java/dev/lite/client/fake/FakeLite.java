@@ -34,6 +34,9 @@ public final class FakeLite implements Lite {
     /** What the next mappings throw, one each. */
     public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
+    /** Runs at the beginning of each mapping. */
+    public volatile Runnable whenMapping = () -> {};
+
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
     private final FakeSync sync = new FakeSync(this::isOpen, this::lose);
@@ -119,6 +122,7 @@ public final class FakeLite implements Lite {
 
             @Override
             public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
+                whenMapping.run();
                 RuntimeException failure = failures.poll();
                 if (failure != null) {
                     throw failure;

@@ -39,6 +39,7 @@ class ReattachingLiteTest {
     private volatile boolean attaches;
     private volatile int refusedRegistrations;
     private volatile String nodeName = "fake-1";
+    private volatile Runnable whenMapping = () -> {};
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
@@ -58,6 +59,7 @@ class ReattachingLiteTest {
             }
             FakeLite attached = new FakeLite(options).knowing("a", idOfA);
             attached.nodeName = nodeName;
+            attached.whenMapping = whenMapping;
             attached.rpc().refusals.set(refusedRegistrations);
             sessions.add(attached);
             return sessions.getLast();
@@ -131,6 +133,16 @@ class ReattachingLiteTest {
         assertThat(sessions).hasSize(2);
         assertThat(sync.lock("a").tryAcquire()).isEmpty();
         assertThat(sessions).hasSize(2);
+    }
+
+    @Test
+    void aHandleThatIsUnmappedWhileAnotherThreadMapsItAgainStaysUnmapped() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        sessions.getLast().lose();
+        whenMapping = handle::unmap;
+        assertThatThrownBy(() -> handle.getLong(0)).isInstanceOf(LmrFreedException.class);
+        assertThat(sessions).hasSize(2);
+        assertThat(sessions.getLast().known("a").unmaps).hasValue(1);
     }
 
     @Test
