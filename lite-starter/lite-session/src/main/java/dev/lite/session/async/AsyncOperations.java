@@ -3,6 +3,7 @@ package dev.lite.session.async;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.Polling;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -22,6 +23,8 @@ import org.jspecify.annotations.Nullable;
 public final class AsyncOperations {
     /** The default limit of operations under way. */
     public static final int OPERATIONS_DEFAULT = 1024;
+
+    private static final long COMPLETED_POLL_NS = 20_000;
 
     private final int operationsMax;
     private final Semaphore permits;
@@ -145,14 +148,15 @@ public final class AsyncOperations {
     }
 
     private void ended(Operation opened) {
-        permits.release(); // first: a dependent stage may start the next operation
+        // Both first: a dependent stage may start the next operation, or call a fence.
+        permits.release();
+        opened.ended.countDown();
         Throwable failure = opened.failure;
         if (failure == null) {
             opened.future.complete(null);
         } else {
             opened.future.completeExceptionally(failure);
         }
-        opened.ended.countDown();
         underWay.remove(opened);
     }
 
@@ -175,7 +179,9 @@ public final class AsyncOperations {
         Operation[] before = underWay.toArray(new Operation[0]);
         try {
             for (Operation opened : before) {
-                if (!opened.ended.await(until.remainingNs(), TimeUnit.NANOSECONDS)) {
+                if (!opened.ended.await(until.remainingNs(), TimeUnit.NANOSECONDS)
+                        // At once: its thread completes the future next, and then runs the stages, which may take long.
+                        || !Polling.until(opened.future::isDone, until, COMPLETED_POLL_NS)) {
                     throw new LiteTimeoutException("fence: some of %d asynchronous operations had not ended within %s"
                             .formatted(before.length, Durations.text(deadline)));
                 }

@@ -62,6 +62,27 @@ class AsyncOperationsTest {
     }
 
     @Test
+    void aFenceDoesNotWaitForTheStagesOfAnOperationThatHasEnded() {
+        AsyncOperations operations = new AsyncOperations(2, new HelpedFutures(WaitingHelp.NONE));
+        CountDownLatch go = new CountDownLatch(1);
+        CompletableFuture<?> fenced =
+                operations.begin(() -> await(go), LONG).thenRun(() -> operations.fence(LONG));
+        go.countDown();
+        assertThat(fenced).succeedsWithin(Duration.ofSeconds(10));
+
+        CountDownLatch stageEnds = new CountDownLatch(1);
+        CountDownLatch next = new CountDownLatch(1);
+        CompletableFuture<?> first = operations.begin(() -> await(next), LONG);
+        CompletableFuture<?> blocked = first.thenRun(() -> await(stageEnds));
+        next.countDown();
+        operations.fence(Duration.ofSeconds(10));
+        assertThat(first).isDone();
+        assertThat(blocked).isNotDone();
+        stageEnds.countDown();
+        blocked.join();
+    }
+
+    @Test
     void aFailureCompletesTheFutureAndAFenceIgnoresIt() {
         AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
         CompletableFuture<?> failed = operations.begin(
