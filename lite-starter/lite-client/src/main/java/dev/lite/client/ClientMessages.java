@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
@@ -34,7 +35,23 @@ final class ClientMessages implements RpcMessages {
             throw new SessionLostException("the port \"%s\" was closed".formatted(port));
         }
         String what = RpcCommandPath.what(Op.RECEIVE, port);
-        long timeoutNs = RpcCommandPath.toNanos(deadline);
+        long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
+        ReceiveSlots receives = commands.session().receives();
+        while (true) {
+            ReceiveSlots.Place place = receives.take(what, deadlineNs);
+            try {
+                return receive(what, place.timeoutNs(Math.max(1, deadlineNs - System.nanoTime())));
+            } catch (LiteTimeoutException e) {
+                if (place == ReceiveSlots.Place.LASTING || deadlineNs - System.nanoTime() <= 0) {
+                    throw e;
+                }
+            } finally {
+                receives.giveBack(place);
+            }
+        }
+    }
+
+    private Message receive(String what, long timeoutNs) {
         int slot = commands.acquire(what, timeoutNs);
         try {
             long length = commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs);

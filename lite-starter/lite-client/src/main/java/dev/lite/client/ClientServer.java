@@ -96,20 +96,28 @@ final class ClientServer implements RpcServer {
                     "the server of the function \"%s\" did not receive this call".formatted(function));
         }
         long deadlineNs = System.nanoTime() + timeoutNs;
-        int slot = goesWithReceive(received, reply) ? commands.tryAcquire() : -1;
-        if (slot < 0) {
-            received.reply(reply);
-            return incoming.receive(deadlineNs);
-        }
-        try {
-            return replyAndReceive(slot, received, reply, deadlineNs);
-        } catch (LiteTimeoutException e) {
-            if (deadlineNs - System.nanoTime() <= 0) {
-                throw e;
+        ReceiveSlots receives = commands.session().receives();
+        boolean sent = false;
+        if (goesWithReceive(received, reply) && receives.tryTakeLasting()) {
+            try {
+                int slot = commands.tryAcquire();
+                if (slot >= 0) {
+                    sent = true;
+                    return replyAndReceive(slot, received, reply, deadlineNs);
+                }
+            } catch (LiteTimeoutException e) {
+                // The function has channels, or it is time to look for calls that another thread got.
+                if (deadlineNs - System.nanoTime() <= 0) {
+                    throw e;
+                }
+            } finally {
+                receives.giveBack(ReceiveSlots.Place.LASTING);
             }
-            // The reply was sent; the function has channels, or it is time to look for calls that another thread got.
-            return incoming.receive(deadlineNs);
         }
+        if (!sent) {
+            received.reply(reply);
+        }
+        return incoming.receive(deadlineNs);
     }
 
     /** Whether one command may reply and receive. A reply that may be too long may not: the call must stay unanswered then. */

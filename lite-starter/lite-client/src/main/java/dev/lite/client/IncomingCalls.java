@@ -181,17 +181,18 @@ final class IncomingCalls {
                 if (deadlineNs - System.nanoTime() <= 0) {
                     throw e;
                 }
-                Polling.sleepNs(
-                        AGAIN_NS); // the function has channels, or it is time to look for calls that another thread got
+                // The function has channels, or it is time to look for calls that another thread got, or its turn is over.
+                Polling.sleepNs(AGAIN_NS);
             }
         }
     }
 
     private RpcCall fromNode(long deadlineNs, int further) {
         String what = RpcCommandPath.what(Op.RECEIVE, function);
+        ReceiveSlots.Place place = commands.session().receives().take(what, deadlineNs);
         int asked = ahead.ask(further);
         try {
-            long timeoutNs = timeoutNs(deadlineNs);
+            long timeoutNs = place.timeoutNs(timeoutNs(deadlineNs));
             int slot = commands.acquire(what, timeoutNs);
             try {
                 return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, timeoutNs));
@@ -202,6 +203,7 @@ final class IncomingCalls {
             if (asked > 0) {
                 ahead.asked();
             }
+            commands.session().receives().giveBack(place);
         }
     }
 

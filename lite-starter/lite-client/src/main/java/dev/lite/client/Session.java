@@ -51,6 +51,7 @@ final class Session {
     private final ClientCounts counts;
     private final SessionUse use = new SessionUse();
     private final DataPath data;
+    private final ReceiveSlots receives;
     private final ControlRequests requests;
     private final ClientChannels channels;
     private final AsyncOperations async;
@@ -80,6 +81,7 @@ final class Session {
         this.counts = counts;
         Turns turns = new Turns();
         data = new DataPath(memory, welcome.area(), config.spins(), turns, counts);
+        receives = new ReceiveSlots(welcome.area().slots());
         async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, new HelpedFutures(data::help));
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
         channels = new ClientChannels(this, config.spins(), turns);
@@ -148,6 +150,10 @@ final class Session {
 
     DataPath data() {
         return data;
+    }
+
+    ReceiveSlots receives() {
+        return receives;
     }
 
     ControlRequests requests() {

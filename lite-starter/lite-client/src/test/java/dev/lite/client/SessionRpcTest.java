@@ -33,10 +33,12 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -285,6 +287,26 @@ class SessionRpcTest {
             assertThat(text(await(others).request())).isEqualTo("two");
             fixture.node.completeWithCall(one, 3, "three");
             assertThat(text(await(next).request())).isEqualTo("three");
+        }
+    }
+
+    @Test
+    void anApplicationThatServesMoreFunctionsThanItHasSlotsServesThemAllAndCanDoOtherThings() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            Set<Long> waiting = new HashSet<>();
+            for (int function = 0; function < 2 * FakeNode.SLOTS; function++) {
+                fixture.lite.rpc().register("f" + function, 1, RpcCall::request);
+            }
+            CompletableFuture<byte[]> call = start(() -> fixture.lite.rpc().call("n", "echo", bytes("hello"), LONG));
+            while (waiting.size() < 2 * FakeNode.SLOTS) {
+                Command receive = fixture.node.awaitHeldCommand();
+                waiting.add(receive.lh());
+                if (receive.timeoutNs() < SHORT.toNanos()) {
+                    fixture.node.fail(receive, LiteException.Code.TIMEOUT);
+                }
+            }
+            assertThat(await(call)).isEqualTo(bytes("hello"));
         }
     }
 

@@ -1,0 +1,76 @@
+package dev.lite.client;
+
+import dev.lite.api.LiteTimeoutException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Which receives may hold slots of a session. A receive holds one until a call or a message comes, so without a limit an application
+ * with as many functions as slots could do nothing else. Half of the slots may be held for any time. Further receives take turns in a
+ * quarter of them, for a short time each. The rest is for operations that end. Any thread.
+ */
+final class ReceiveSlots {
+    private static final long TURN_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    private final Semaphore lasting;
+    private final Semaphore turns;
+
+    /** @param slots of the session */
+    ReceiveSlots(int slots) {
+        lasting = new Semaphore(slots / 2);
+        turns = new Semaphore(Math.max(1, slots / 4), true);
+    }
+
+    /** The right to hold a slot; {@link #giveBack} must follow. */
+    enum Place {
+        LASTING,
+        /** For so long that others wait for it only for a moment. */
+        TURN;
+
+        /** How long a receive may take. */
+        long timeoutNs(long wantedNs) {
+            return this == LASTING ? wantedNs : Math.min(TURN_NS, wantedNs);
+        }
+    }
+
+    /** Takes a lasting place, if there is one. */
+    boolean tryTakeLasting() {
+        return lasting.tryAcquire();
+    }
+
+    /**
+     * Takes a place. An interrupt does not end the wait; it is kept.
+     *
+     * @param what for the message
+     * @param deadlineNs of {@link System#nanoTime}
+     * @throws LiteTimeoutException when no turn came until then
+     */
+    Place take(String what, long deadlineNs) {
+        if (tryTakeLasting()) {
+            return Place.LASTING;
+        }
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    if (turns.tryAcquire(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                        return Place.TURN;
+                    }
+                    throw new LiteTimeoutException(
+                            "%s: receives held all their slots of the session until the deadline".formatted(what));
+                } catch (InterruptedException kept) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** Returns a place. */
+    void giveBack(Place place) {
+        (place == Place.LASTING ? lasting : turns).release();
+    }
+}
