@@ -8,14 +8,29 @@ import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A port that this session has open. Any thread. */
 final class ClientMessages implements RpcMessages {
+    /** As good as forever, and safe to add to a time. */
+    private static final long FOREVER_NS = Long.MAX_VALUE / 4;
+
     private final RpcCommandPath commands;
     private final String port;
     private final long id;
     private final AtomicBoolean closed = new AtomicBoolean();
+    /**
+     * Messages that no thread has got, although the node has passed them on: those that came after a receive had timed out, and those
+     * whose sender the node did not tell. The next receives get them.
+     */
+    private final ConcurrentLinkedDeque<Taken> kept = new ConcurrentLinkedDeque<>();
+    /** Receives that have timed out, and that the node has not ended. */
+    private final AtomicInteger late = new AtomicInteger();
+
+    /** A message and the number of its sender. */
+    private record Taken(long origin, byte[] data) {}
 
     ClientMessages(RpcCommandPath commands, String port, long id) {
         this.commands = commands;
@@ -38,30 +53,72 @@ final class ClientMessages implements RpcMessages {
         long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
         ReceiveSlots receives = commands.session().receives();
         while (true) {
+            Taken next = kept.pollFirst();
+            if (next != null) {
+                return message(next);
+            }
             ReceiveSlots.Place place = receives.take(what, deadlineNs);
+            boolean again = place == ReceiveSlots.Place.TURN || late.get() > 0;
             try {
-                return receive(what, place.timeoutNs(Math.max(1, deadlineNs - System.nanoTime())));
+                long leftNs = Math.max(1, deadlineNs - System.nanoTime());
+                next = take(what, again ? ReceiveSlots.Place.TURN.timeoutNs(leftNs) : leftNs);
             } catch (LiteTimeoutException e) {
-                if (place == ReceiveSlots.Place.LASTING || deadlineNs - System.nanoTime() <= 0) {
+                if (!again || deadlineNs - System.nanoTime() <= 0) {
                     throw e;
                 }
             } finally {
                 receives.giveBack(place);
             }
+            if (next != null) {
+                return message(next);
+            }
         }
     }
 
-    private Message receive(String what, long timeoutNs) {
+    private Message message(Taken its) {
+        boolean known = false;
+        try {
+            RpcOriginIs origin = commands.origin(its.origin());
+            known = true;
+            return new Message(origin.node(), origin.principal(), its.data());
+        } finally {
+            if (!known) {
+                kept.addFirst(its);
+            }
+        }
+    }
+
+    private Taken take(String what, long timeoutNs) {
         int slot = commands.acquire(what, timeoutNs);
         try {
-            long length = commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs);
-            byte[] data = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
-            RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(data), 0, data.length);
-            RpcOriginIs origin = commands.origin(commands.data().receivedOrigin(slot));
-            return new Message(origin.node(), origin.principal(), data);
+            return taken(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs));
         } finally {
-            commands.data().returnSlot(slot);
+            if (commands.data().isUnderWay(slot) && commands.session().isOpen()) {
+                late.incrementAndGet();
+                Thread unused = Thread.ofVirtual().name("lite-client-late").start(() -> takeLate(slot));
+            } else {
+                commands.data().returnSlot(slot);
+            }
         }
+    }
+
+    /** Waits for the end of a receive that the node should have ended before. A thread of its own, which owns the slot. */
+    private void takeLate(int slot) {
+        DataPath data = commands.data();
+        try {
+            if (data.await(slot, System.nanoTime() + FOREVER_NS) == DataPath.Outcome.DONE && !data.hasFailed(slot)) {
+                kept.addLast(taken(slot, data.result(slot)));
+            }
+        } finally {
+            data.returnSlot(slot);
+            late.decrementAndGet();
+        }
+    }
+
+    private Taken taken(int slot, long length) {
+        byte[] data = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
+        RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(data), 0, data.length);
+        return new Taken(commands.data().receivedOrigin(slot), data);
     }
 
     @Override

@@ -15,6 +15,8 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandlerException;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcMessages.Message;
 import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
@@ -307,6 +309,33 @@ class SessionRpcTest {
                 }
             }
             assertThat(await(call)).isEqualTo(bytes("hello"));
+        }
+    }
+
+    @Test
+    void aMessageThatComesForAReceiveThatHasTimedOutIsReceivedNext() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcMessages messages = fixture.lite.rpc().messages("p");
+            CompletableFuture<Message> receiving = start(() -> messages.receive(SHORT));
+            Command late = fixture.node.awaitHeldCommand();
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(LiteTimeoutException.class);
+            fixture.node.completeWithCall(late, 0, "hello");
+            assertThat(messages.receive(LONG).data()).isEqualTo(bytes("hello"));
+        }
+    }
+
+    @Test
+    void aMessageIsReceivedLaterIfTheNodeDoesNotTellWhoItsSenderIs() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            fixture.node.holdRequests(RpcOrigin.class::isInstance);
+            RpcMessages messages = fixture.lite.rpc().messages("p");
+            CompletableFuture<Message> receiving = start(() -> messages.receive(LONG));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 0, "hello");
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(LiteTimeoutException.class);
+            fixture.node.holdRequests(request -> false);
+            assertThat(messages.receive(LONG).data()).isEqualTo(bytes("hello"));
         }
     }
 
