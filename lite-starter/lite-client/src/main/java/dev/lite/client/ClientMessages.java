@@ -89,9 +89,11 @@ final class ClientMessages implements RpcMessages {
     }
 
     private Taken take(String what, long timeoutNs) {
+        long beganNs = System.nanoTime();
         int slot = commands.acquire(what, timeoutNs);
         try {
-            return taken(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, timeoutNs));
+            long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+            return taken(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, leftNs));
         } finally {
             if (commands.data().isUnderWay(slot) && commands.session().isOpen()) {
                 late.incrementAndGet();

@@ -84,8 +84,16 @@ final class ClientRpc implements LtRpc {
         NodeInfo.checkName(node);
         Segments.requireReadable("message", message);
         Durations.requirePositive(deadline);
-        CallTarget target = opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)));
-        long none = call(target, Priority.HIGH, NO_CONTEXT, message, EMPTY, deadline);
+        long timeoutNs = RpcCommandPath.toNanos(deadline);
+        long beganNs = System.nanoTime();
+        CallTarget target = opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)), timeoutNs);
+        long none = call(
+                target,
+                Priority.HIGH,
+                NO_CONTEXT,
+                message,
+                EMPTY,
+                RpcCommandPath.leftNs(timeoutNs, beganNs));
         assert none == 0;
     }
 
@@ -94,7 +102,7 @@ final class ClientRpc implements LtRpc {
         return new ClientMessages(commands, LtRpc.checkName(port), commands.open(RpcKind.PORT, "", port));
     }
 
-    private CallTarget opened(Target target) {
+    private CallTarget opened(Target target, long timeoutNs) {
         CallTarget known = targets.get(target);
         if (known != null) {
             return known;
@@ -102,7 +110,7 @@ final class ClientRpc implements LtRpc {
         // Two threads may open it at the same time: both numbers are valid, and the node limits them.
         CallTarget opened = new CallTarget(
                 commands.session(),
-                commands.open(target.kind(), target.node(), target.name()),
+                commands.open(target.kind(), target.node(), target.name(), timeoutNs),
                 target.what(),
                 target.kind() == RpcKind.CLIENT);
         CallTarget first = targets.putIfAbsent(target, opened);
@@ -124,8 +132,8 @@ final class ClientRpc implements LtRpc {
             byte[] context,
             MemorySegment request,
             MemorySegment reply,
-            Duration deadline) {
-        long timeoutNs = RpcCommandPath.toNanos(deadline);
+            long callTimeoutNs) {
+        long timeoutNs = callTimeoutNs;
         ChannelCaller channel = channelFor(target, priority, context.length + request.byteSize());
         if (channel != null) {
             long beginNs = System.nanoTime();
@@ -138,7 +146,12 @@ final class ClientRpc implements LtRpc {
                 timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
             }
         }
-        int slot = commands.acquire(target.what(), timeoutNs);
+        int slot = commands.tryAcquire();
+        if (slot < 0) {
+            long beganNs = System.nanoTime();
+            slot = commands.acquire(target.what(), timeoutNs);
+            timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+        }
         try {
             long capacity = Math.min(reply.byteSize(), MESSAGE_BYTES_MAX);
             long length = run(target, priority, slot, context, request, capacity, timeoutNs);
@@ -150,8 +163,8 @@ final class ClientRpc implements LtRpc {
     }
 
     private byte[] call(
-            CallTarget target, Priority priority, byte[] context, MemorySegment request, Duration deadline) {
-        long timeoutNs = RpcCommandPath.toNanos(deadline);
+            CallTarget target, Priority priority, byte[] context, MemorySegment request, long callTimeoutNs) {
+        long timeoutNs = callTimeoutNs;
         ChannelCaller channel = channelFor(target, priority, context.length + request.byteSize());
         if (channel != null) {
             long beginNs = System.nanoTime();
@@ -164,7 +177,12 @@ final class ClientRpc implements LtRpc {
                 timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
             }
         }
-        int slot = commands.acquire(target.what(), timeoutNs);
+        int slot = commands.tryAcquire();
+        if (slot < 0) {
+            long beganNs = System.nanoTime();
+            slot = commands.acquire(target.what(), timeoutNs);
+            timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+        }
         try {
             byte[] reply = new byte[(int) run(target, priority, slot, context, request, MESSAGE_BYTES_MAX, timeoutNs)];
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(reply), 0, reply.length);
@@ -311,12 +329,9 @@ final class ClientRpc implements LtRpc {
             return new Bound(target, context, Objects.requireNonNull(other, "priority"));
         }
 
-        private CallTarget opened() {
-            CallTarget known = opened;
-            if (known == null) {
-                known = ClientRpc.this.opened(target);
-                opened = known;
-            }
+        private CallTarget open(long timeoutNs) {
+            CallTarget known = ClientRpc.this.opened(target, timeoutNs);
+            opened = known;
             return known;
         }
 
@@ -325,14 +340,28 @@ final class ClientRpc implements LtRpc {
             Segments.requireReadable("request", request);
             Segments.requireWritable("reply", reply);
             Durations.requirePositive(deadline);
-            return ClientRpc.this.call(opened(), priority, context, request, reply, deadline);
+            long timeoutNs = RpcCommandPath.toNanos(deadline);
+            CallTarget known = opened;
+            if (known == null) {
+                long beganNs = System.nanoTime();
+                known = open(timeoutNs);
+                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+            }
+            return ClientRpc.this.call(known, priority, context, request, reply, timeoutNs);
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
             Objects.requireNonNull(request, "request");
             Durations.requirePositive(deadline);
-            return ClientRpc.this.call(opened(), priority, context, MemorySegment.ofArray(request), deadline);
+            long timeoutNs = RpcCommandPath.toNanos(deadline);
+            CallTarget known = opened;
+            if (known == null) {
+                long beganNs = System.nanoTime();
+                known = open(timeoutNs);
+                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+            }
+            return ClientRpc.this.call(known, priority, context, MemorySegment.ofArray(request), timeoutNs);
         }
 
         @Override

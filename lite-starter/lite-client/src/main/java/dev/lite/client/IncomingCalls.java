@@ -195,7 +195,8 @@ final class IncomingCalls {
             long timeoutNs = place.timeoutNs(timeoutNs(deadlineNs));
             int slot = commands.acquire(what, timeoutNs);
             try {
-                return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, timeoutNs));
+                long leftNs = Math.min(timeoutNs, Math.max(1, deadlineNs - System.nanoTime()));
+                return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, leftNs));
             } finally {
                 made.returnSlot(slot);
             }

@@ -128,11 +128,16 @@ final class RpcCommandPath {
 
     /** Opens a function or port; returns its number. */
     long open(RpcKind kind, String node, String name) {
+        return open(kind, node, name, session.deadlineNs());
+    }
+
+    /** {@link #open(RpcKind, String, String)} within a time. */
+    long open(RpcKind kind, String node, String name, long timeoutNs) {
         return session.requests()
                 .ask(
                         "opening the %s \"%s\"".formatted(kind, name),
                         RpcOpened.class,
-                        session.deadlineNs(),
+                        Math.min(timeoutNs, session.deadlineNs()),
                         id -> new RpcOpen(id, kind, node, name),
                         RpcClose::new) // a server without a thread that receives would let its callers wait
                 .id();
@@ -187,6 +192,11 @@ final class RpcCommandPath {
 
     static long toNanos(Duration deadline) {
         return Math.min(LiteClient.toNanos(deadline), Long.MAX_VALUE / 4); // leaves room for the grace time
+    }
+
+    /** What is left of a time that began then; at least 1. */
+    static long leftNs(long timeoutNs, long beganNs) {
+        return Math.max(1, timeoutNs - (System.nanoTime() - beganNs));
     }
 
     /** The name of an operation for messages. */

@@ -3,6 +3,7 @@ package dev.lite.client;
 import static dev.lite.client.SessionFixture.LONG;
 import static dev.lite.client.SessionFixture.SHORT;
 import static dev.lite.client.SessionFixture.await;
+import static dev.lite.client.SessionFixture.run;
 import static dev.lite.client.SessionFixture.start;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -42,6 +43,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /** Calls, and the functions that an application serves, over a session. */
@@ -123,12 +125,53 @@ class SessionRpcTest {
     }
 
     @Test
+    void aCallThatWaitedForASlotHasOnlyTheRestOfItsDeadline() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            RpcClient client = fixture.lite.rpc().bind("n", "echo");
+            List<Command> held = new ArrayList<>();
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
+                CompletableFuture<byte[]> unused = client.callAsync(bytes("x"), LONG);
+                held.add(fixture.node.awaitHeldCommand());
+            }
+            CountDownLatch begins = new CountDownLatch(1);
+            CompletableFuture<byte[]> waiting = start(() -> {
+                begins.countDown();
+                return client.call(bytes("y"), LONG);
+            });
+            Waits.await(begins);
+            Waits.pass(SHORT.multipliedBy(2));
+            fixture.node.complete(held.getFirst(), 1);
+            Command next = fixture.node.awaitHeldCommand();
+            assertThat(Duration.ofNanos(next.timeoutNs())).isLessThan(LONG.minus(SHORT));
+            fixture.node.complete(next, 1);
+            assertThat(await(waiting)).hasSize(1);
+        }
+    }
+
+    @Test
+    void aFirstCallWaitsForTheNodeUntilItsOwnDeadline() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdRequests(RpcOpen.class::isInstance);
+            CompletableFuture<byte[]> call = start(() -> fixture.lite.rpc().call("n", "echo", bytes("x"), SHORT));
+            CompletableFuture<Boolean> send =
+                    run(() -> fixture.lite.rpc().send("n", "p", MemorySegment.ofArray(bytes("x")), SHORT));
+            for (CompletableFuture<?> late : List.of(call, send)) {
+                assertThat(late)
+                        .failsWithin(LONG.dividedBy(2))
+                        .withThrowableThat()
+                        .withCauseInstanceOf(LiteTimeoutException.class);
+            }
+        }
+    }
+
+    @Test
     void aCallThatTimedOutQuarantinesItsSlot() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             fixture.node.holdCommands(op -> op == Op.CALL);
             CompletableFuture<byte[]> call = start(() -> fixture.lite.rpc().call("n", "echo", bytes("x"), SHORT));
             Command held = fixture.node.awaitHeldCommand();
-            assertThat(held.timeoutNs()).isEqualTo(SHORT.toNanos());
+            assertThat(held.timeoutNs()).isBetween(1L, SHORT.toNanos());
             assertThatThrownBy(() -> await(call)).isInstanceOf(LiteTimeoutException.class);
             fixture.node.holdCommands(op -> false);
             fixture.node.complete(held, 1);
