@@ -34,6 +34,12 @@ public abstract class PostedReceive {
     /** The receive failed: its server was closed. */
     protected abstract void failed(RuntimeException why);
 
+    /**
+     * The receive waits in its function's queue: for the first time, or again after another server was closed, or after a call that it
+     * did not receive. Since it was in no queue before, {@link #giveUp} may have returned false meanwhile. Must not block or throw.
+     */
+    protected abstract void waits();
+
     /** Runs a task that may block, soon, on another thread; must not drop it. */
     protected abstract void later(Runnable task);
 

@@ -284,12 +284,14 @@ final class RpcFunction {
                 }
                 entry = pollOrEnter(receiver.server, receiver);
                 if (entry == null) {
-                    return;
+                    break;
                 }
             }
         } catch (RuntimeException e) { // also a defect: the receiver is in no queue, so nobody else ends it
             receiver.receive.failed(e);
+            return;
         }
+        receiver.receive.waits();
     }
 
     /**

@@ -56,7 +56,6 @@ final class RunningCommand {
         receive = its;
         server.receive(its);
         slots.waitsUntil(deadlineNs);
-        endIfChannelsChanged(); // either this thread sees the change, or the change sees the receive
         return true;
     }
 
@@ -174,6 +173,11 @@ final class RunningCommand {
                 further++;
             }
             slots.received(command.slot(), further);
+        }
+
+        @Override
+        protected void waits() {
+            endIfChannelsChanged(); // either this thread sees the change, or the change sees the receive
         }
 
         @Override

@@ -346,6 +346,24 @@ class WaitingCommandsTest {
     }
 
     @Test
+    void aReceiveLearnsOfAChannelThatCameWhileAnotherServerWasClosed() {
+        long first = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        long second = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        start(1, Op.RECEIVE, first, 0, 0, FOR_LONG);
+        start(2, Op.RECEIVE, second, 0, 0, FOR_LONG);
+        CountDownLatch release = new CountDownLatch(1);
+        slots.hold = release;
+        CompletableFuture<Void> closing =
+                CompletableFuture.runAsync(() -> commands.opened().close(first), Thread::startVirtualThread);
+        Waits.await(slots.completing); // of the first server's receive; that of the second one follows
+        commands.channels(second, true);
+        release.countDown();
+        closing.join();
+        awaitStatus(2, 1);
+        assertThat(slots.statuses(2)).containsExactly(Code.TIMEOUT.number());
+    }
+
+    @Test
     void aSlotHasOneCommandAtATime() {
         long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
         assertThat(start(1, Op.RECEIVE, id, 0, 0, FOR_LONG)).isTrue();
