@@ -80,7 +80,7 @@ final class AnyClient implements RpcClient {
         long unused = FunctionClient.toNanos(deadline);
         nodes.requireOpen();
         byte[] copy = request.clone();
-        return CompletableFuture.supplyAsync(() -> call(copy, deadline), AsyncCalls::onThread);
+        return AsyncCalls.onThread(() -> call(copy, deadline));
     }
 
     private <R> R call(Attempt<R> attempt, Duration deadline) {

@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,11 +64,23 @@ final class AsyncCalls {
         underWay.remove(call);
         byte[] copy = request.clone();
         // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
-        return CompletableFuture.supplyAsync(
-                () -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline), AsyncCalls::onThread);
+        return onThread(() -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline));
     }
 
-    static void onThread(Runnable task) {
+    /** Calls on a virtual thread. The stages of the future get what the call throws, as those of a call without a thread do. */
+    static CompletableFuture<byte[]> onThread(Supplier<byte[]> call) {
+        CompletableFuture<byte[]> future = new CompletableFuture<>();
+        startThread(() -> {
+            try {
+                future.complete(call.get());
+            } catch (RuntimeException | Error failure) {
+                future.completeExceptionally(failure);
+            }
+        });
+        return future;
+    }
+
+    private static void startThread(Runnable task) {
         Thread unused = Thread.ofVirtual().name("lite-async-call").start(task);
     }
 
@@ -126,7 +139,7 @@ final class AsyncCalls {
 
         @Override
         protected void later(Runnable task) {
-            onThread(task);
+            startThread(task);
         }
     }
 }

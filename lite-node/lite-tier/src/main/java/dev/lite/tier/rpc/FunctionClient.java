@@ -196,7 +196,7 @@ final class FunctionClient implements PostedCall.Client {
         session.requireOpen();
         if (session.admission(low) != null) {
             byte[] copy = request.clone();
-            return CompletableFuture.supplyAsync(() -> call(copy, contextBytes, deadline), AsyncCalls::onThread);
+            return AsyncCalls.onThread(() -> call(copy, contextBytes, deadline));
         }
         return engine.asyncCalls().call(this, request, contextBytes, deadline);
     }

@@ -109,6 +109,20 @@ class AnyNodeTest {
     }
 
     @Test
+    void theStagesOfAnAsynchronousCallGetWhatACallThrows() {
+        List<RpcClient> clients = List.of(
+                at.getFirst().rpc().bindAny("nobody's"),
+                at.getFirst().rpc().bind("n1", "nobody's"),
+                at.getFirst().rpc().bind("n0", "nobody's"));
+        for (RpcClient client : clients) {
+            CompletableFuture<Throwable> seen = new CompletableFuture<>();
+            CompletableFuture<byte[]> unused =
+                    client.callAsync(new byte[0], GENEROUS).whenComplete((reply, failure) -> seen.complete(failure));
+            assertNotServed(seen.join(), "nobody's");
+        }
+    }
+
+    @Test
     void equalNodesTakeTurnsAndABusyOneGetsFewerCalls() {
         CountDownLatch release = new CountDownLatch(1);
         AtomicInteger held = new AtomicInteger();
