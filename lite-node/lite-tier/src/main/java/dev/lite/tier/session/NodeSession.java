@@ -318,6 +318,9 @@ final class NodeSession implements Runnable {
             } catch (RuntimeException broken) {
                 LOG.error("{}: releasing its resources failed", name(), broken);
             } finally {
+                if (worker != null) {
+                    worker.interrupt();
+                }
                 channel.close();
                 server.heard(uid, this);
                 server.remove(this, admitted);

@@ -4,6 +4,8 @@ import dev.lite.api.LiteException;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierHandle;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +28,9 @@ final class PostedTransfers {
     private final AtomicLong posted = new AtomicLong();
     /** A bit for each slot whose command was deferred. */
     private final AtomicLong deferred = new AtomicLong();
+
+    /** The threads of operations that may have to wait for permits. */
+    private final Set<Thread> limited = ConcurrentHashMap.newKeySet();
 
     /** Where the search for a deferred slot begins, so that each has its turn. Races are harmless. */
     private volatile int nextDeferred;
@@ -106,7 +111,7 @@ final class PostedTransfers {
         running.incrementAndGet();
         long bit = 1L << slot;
         long unusedToo = posted.getAndUpdate(bits -> bits | bit);
-        Thread unused = Thread.ofVirtual().name("lite-session-limited").start(() -> {
+        Thread thread = Thread.ofVirtual().name("lite-session-limited").unstarted(() -> {
             RuntimeException failure = null;
             try {
                 if (op == Op.READ) {
@@ -117,8 +122,16 @@ final class PostedTransfers {
             } catch (RuntimeException e) {
                 failure = e;
             }
+            limited.remove(Thread.currentThread());
             ended(slot, op, failure);
         });
+        limited.add(thread);
+        thread.start();
+    }
+
+    /** The session has ended: nobody needs the operations any more that wait for permits. */
+    void interruptLimited() {
+        limited.forEach(Thread::interrupt);
     }
 
     /** Whether the slot's last command is posted or deferred. LITE's client submits no other one meanwhile. */

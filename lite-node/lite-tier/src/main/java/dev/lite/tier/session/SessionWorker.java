@@ -222,6 +222,7 @@ final class SessionWorker {
                 violation.accept("the node failed: " + broken);
                 stopping = true;
             } finally {
+                boolean unused = Thread.interrupted(); // its last command has ended
                 forgetReplaced(this);
                 end();
             }
@@ -380,6 +381,19 @@ final class SessionWorker {
             Thread.currentThread().interrupt();
         }
         return ended;
+    }
+
+    /**
+     * Everything of the session was released: ends its operations that still wait, each with a thread. Their deadlines may be an hour
+     * away, and the application may have a next session, and many.
+     */
+    void interrupt() {
+        transfers.interruptLimited();
+        List<Thread> all;
+        synchronized (this) {
+            all = List.copyOf(threads);
+        }
+        all.forEach(Thread::interrupt);
     }
 
     /** Tells the application how often its session lost locks. Any thread; does nothing after the end. */

@@ -51,6 +51,8 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     static final String NODE = "fake";
     static final String SLOW = "slow";
     static final String POSTED = "posted";
+    /** Operations of such LMRs wait for permits: until {@link #resume}. */
+    static final String LIMITED = "limited";
     static final int EXTENTS = 3;
     static final int TRANSFERS_MAX = 16;
     private static final long BYTES_MAX = 1L << 30;
@@ -59,6 +61,8 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     final AtomicInteger sessionsClosed = new AtomicInteger();
     /** Number of calls that wait for {@link #resume} or have waited for it. */
     final AtomicInteger waited = new AtomicInteger();
+    /** Those that wait now. */
+    final AtomicInteger waiting = new AtomicInteger();
 
     final AtomicInteger handlesUnmapped = new AtomicInteger();
     final AtomicInteger lmrsFreed = new AtomicInteger();
@@ -122,14 +126,18 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     private void waitIfSlow(@Nullable String name) {
         CountDownLatch latch = slow;
-        if (name != null && name.startsWith(SLOW) && latch.getCount() > 0) {
+        boolean waits = name != null && (name.startsWith(SLOW) || name.startsWith(LIMITED));
+        if (waits && latch.getCount() > 0) {
             waited.incrementAndGet();
+            waiting.incrementAndGet();
             try {
                 if (!latch.await(30, TimeUnit.SECONDS)) {
                     throw new IllegalStateException("the test did not resume " + name);
                 }
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
+            } finally {
+                waiting.decrementAndGet();
             }
         }
     }
@@ -306,7 +314,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public boolean mustWait() {
-            return false;
+            return lmr.name != null && lmr.name.startsWith(LIMITED);
         }
 
         @Override
