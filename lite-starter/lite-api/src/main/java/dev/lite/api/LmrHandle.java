@@ -308,7 +308,8 @@ public interface LmrHandle extends AutoCloseable {
      * {@code LT_unmap}: releases the handle; the LMR stays. Waits for operations of other threads that are under way. A second call
      * does nothing; neither does a call after the LMR was freed or the session has ended.
      *
-     * @throws LiteTimeoutException when those operations had not ended at the deadline; the handle is unusable all the same
+     * @throws LiteTimeoutException when those operations had not ended at the deadline, or the node did not answer; the handle is unusable
+     *     all the same, and another call tries again
      */
     void unmap();
 

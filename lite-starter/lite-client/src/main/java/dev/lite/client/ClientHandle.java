@@ -45,6 +45,8 @@ final class ClientHandle implements LmrHandle {
     private static final int MAPPED = 0;
     private static final int UNMAPPED = 1;
     private static final int FREED = 2;
+    /** Unusable like {@link #UNMAPPED}, but perhaps still mapped at the node: another unmap tries again. */
+    private static final int UNMAP_FAILED = 3;
 
     private final Session session;
     private final DataPath data;
@@ -331,10 +333,23 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void unmap() {
-        if (!state.compareAndSet(MAPPED, UNMAPPED)) {
+        if (state.compareAndSet(MAPPED, UNMAPPED)) {
+            session.use().unmapped();
+        } else if (!state.compareAndSet(UNMAP_FAILED, UNMAPPED)) {
             return;
         }
-        session.use().unmapped();
+        boolean done = false;
+        try {
+            unmapAtNode();
+            done = true;
+        } finally {
+            if (!done) {
+                state.set(UNMAP_FAILED);
+            }
+        }
+    }
+
+    private void unmapAtNode() {
         if (!session.isOpen()) {
             return;
         }
@@ -368,7 +383,7 @@ final class ClientHandle implements LmrHandle {
     /** Throws unless the handle is mapped and the session open. The owner of a slot calls it after {@link SlotPool#workFor}. */
     void requireUsable() {
         int now = state.get();
-        if (now == UNMAPPED) {
+        if (now == UNMAPPED || now == UNMAP_FAILED) {
             throw new LmrFreedException("%s: this handle was unmapped".formatted(describe()));
         }
         if (now == FREED) {

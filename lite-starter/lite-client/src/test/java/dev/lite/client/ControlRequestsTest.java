@@ -9,6 +9,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
@@ -119,6 +121,26 @@ class ControlRequestsTest {
             held.forEach(fixture.node::answer);
             assertThat(fixture.lite.memory().malloc(LmrSpec.of(64), LONG).size())
                     .isEqualTo(FakeNode.LMR_BYTES);
+        }
+    }
+
+    @Test
+    void anUnmapThatFailedCanBeRepeated() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            LmrHandle handle = fixture.lite.memory().malloc(LmrSpec.of(64));
+            fixture.node.holdRequests(Nodes.class::isInstance);
+            List<Request> held = new ArrayList<>();
+            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+                assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("the node did not answer");
+                held.add(fixture.node.awaitHeldRequest());
+            }
+            assertThatThrownBy(handle::unmap).hasMessageContaining("limit of requests under way");
+            assertThatThrownBy(() -> handle.getLong(0)).isInstanceOf(LmrFreedException.class);
+            fixture.node.holdRequests(request -> false);
+            held.forEach(fixture.node::answer);
+            handle.unmap();
+            assertThat(fixture.node.awaitRequest(Unmap.class)).isNotNull();
+            handle.unmap();
         }
     }
 
