@@ -531,8 +531,9 @@ final class ClientServer implements RpcServer {
                     channel.reply(number, reply);
                     commands.session().counts().channelAnswer(reply.byteSize());
                 }
-            } catch (LimitExceededException e) {
-                answered.set(false); // too long for the caller: the call is still unanswered
+            } catch (LimitExceededException | IllegalStateException | Error e) {
+                // Too long for the caller, or its arena was closed just now, or its file was truncated: the call is still unanswered.
+                answered.set(false);
                 throw e;
             } catch (ChannelEndedException e) {
                 throw callerGone(e);

@@ -31,9 +31,13 @@ import dev.lite.session.protocol.SessionMessage.RpcOrigin;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -45,6 +49,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Calls, and the functions that an application serves, over a session. */
 class SessionRpcTest {
@@ -282,6 +287,24 @@ class SessionRpcTest {
             fixture.node.failCommands(null);
             call.fail("too long");
             assertThat(fixture.node.awaitReply()).isEqualTo("fail with 0 1: too long");
+        }
+    }
+
+    @Test
+    void aCallWhoseReplyCannotBeReadCanStillBeAnswered(@TempDir Path directory) throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                Arena arena = Arena.ofShared()) {
+            RpcCall call = receive(fixture, fixture.lite.rpc().serve("f"), 1, FakeNode.WINDOW_BYTES);
+            Path file = directory.resolve("truncated");
+            MemorySegment truncated;
+            try (FileChannel open = FileChannel.open(
+                    file, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                truncated = open.map(FileChannel.MapMode.READ_WRITE, 0, 512, arena);
+                open.truncate(0);
+            }
+            assertThatThrownBy(() -> call.reply(truncated)).isInstanceOf(InternalError.class);
+            call.fail("no");
+            assertThat(fixture.node.awaitReply()).isEqualTo("fail with 0 1: no");
         }
     }
 

@@ -270,7 +270,7 @@ public final class ChannelServer implements AutoCloseable {
             }
             try {
                 RawMemory.copyFrom(reply, 0, memory.window(slot), length);
-            } catch (RuntimeException e) { // a closed segment, or one of another thread
+            } catch (RuntimeException | Error e) { // a closed segment, or a file that was truncated
                 calls.set(slot, call);
                 throw e;
             }

@@ -11,8 +11,12 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.waiting.Turns;
 import dev.lite.testing.Waits;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -21,6 +25,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -99,6 +104,30 @@ class ChannelTest {
         assertThat(right).hasValue(callers * rounds);
         channel.caller.close();
         serving.forEach(Waits::join);
+    }
+
+    @Test
+    void aRequestAndAReplyThatCannotBeReadKeepNoSlot(@TempDir Path directory) throws IOException {
+        TestChannel channel = channel(1);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment truncated;
+            Path file = directory.resolve("truncated");
+            try (FileChannel open = FileChannel.open(
+                    file, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                truncated = open.map(FileChannel.MapMode.READ_WRITE, 0, 512, arena);
+                open.truncate(0);
+            }
+            assertThatThrownBy(() -> channel.caller.call(truncated, LONG_NS)).isInstanceOf(InternalError.class);
+            AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+            Thread server = start(false, () -> {
+                ReceivedRequest request = channel.receive();
+                thrown.set(catchThrowable(() -> request.channel().reply(request.call(), truncated)));
+                request.channel().reply(request.call(), TestChannel.longs(-7));
+            });
+            assertThat(channel.caller.call(TestChannel.longs(7), LONG_NS)).hasSize(Long.BYTES);
+            Waits.join(server);
+            assertThat(thrown.get()).isInstanceOf(InternalError.class);
+        }
     }
 
     @Test
