@@ -232,7 +232,9 @@ final class ControlRequestHandler {
                     mapped(m.requestId(), () -> tier.createOrMap(m.spec(), m.permissions(), deadline(m.deadlineNs())));
                 case Describe m -> describe(m.requestId(), m.lh(), handles.get(m.lh()));
                 case Unmap m -> {
-                    handles.remove(m.lh()).unmap(deadline(m.deadlineNs()));
+                    // If an operation does not end in time, the number stays, so that the application can try again.
+                    handles.get(m.lh()).unmap(deadline(m.deadlineNs()));
+                    handles.remove(m.lh());
                     yield new Done(m.requestId());
                 }
                 case Free m -> {

@@ -3,6 +3,7 @@ package dev.lite.tier.session;
 import dev.lite.api.Extent;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
@@ -67,6 +68,9 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     final AtomicInteger handlesUnmapped = new AtomicInteger();
     final AtomicInteger lmrsFreed = new AtomicInteger();
     final AtomicInteger locksReleased = new AtomicInteger();
+    /** Whether each handle has an operation that does not end. */
+    volatile boolean operationsHang;
+
     /** Transfers that were posted and have not ended. */
     final Queue<Runnable> posted = new ConcurrentLinkedQueue<>();
 
@@ -477,6 +481,9 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         @Override
         public void unmap(Duration deadline) {
             noteTimeout("unmap", deadline.toNanos());
+            if (operationsHang) {
+                throw new LiteTimeoutException("an operation is still in flight");
+            }
             unmap();
         }
 

@@ -281,6 +281,19 @@ class SessionEndTest {
     }
 
     @Test
+    void aHandleWhoseUnmapTimedOutCanBeUnmappedLater() {
+        start(config());
+        try (Lite lite = attach()) {
+            LmrHandle handle = lite.memory().malloc(LmrSpec.of(64));
+            backend.operationsHang = true;
+            assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(handle::unmap);
+            backend.operationsHang = false;
+            handle.unmap();
+            assertThat(backend.handlesUnmapped).hasValue(1);
+        }
+    }
+
+    @Test
     void operationsThatStillWaitEndWithTheirSession() {
         start(config());
         Lite lite = attach();
