@@ -87,13 +87,7 @@ final class ClientRpc implements LtRpc {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         long beganNs = System.nanoTime();
         CallTarget target = opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)), timeoutNs);
-        long none = call(
-                target,
-                Priority.HIGH,
-                NO_CONTEXT,
-                message,
-                EMPTY,
-                RpcCommandPath.leftNs(timeoutNs, beganNs));
+        long none = call(target, Priority.HIGH, NO_CONTEXT, message, EMPTY, RpcCommandPath.leftNs(timeoutNs, beganNs));
         assert none == 0;
     }
 

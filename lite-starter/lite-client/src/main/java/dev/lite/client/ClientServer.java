@@ -167,8 +167,7 @@ final class ClientServer implements RpcServer {
         byte[] message = message(data.window(slot), Math.clamp(length, 0, data.windowBytes()));
         int contextBytes = Math.clamp(data.receivedContext(slot), 0, message.length);
         RpcOriginIs origin = commands.origin(data.receivedOrigin(slot));
-        return new Received(
-                data.receivedCall(slot), origin, message, contextBytes, data.receivedReplyMax(slot), null);
+        return new Received(data.receivedCall(slot), origin, message, contextBytes, data.receivedReplyMax(slot), null);
     }
 
     private Received further(long at, int bytes) {
@@ -292,11 +291,7 @@ final class ClientServer implements RpcServer {
 
     private void refuse(long call, String why) {
         try {
-            post(
-                    call,
-                    Op.FAIL,
-                    Op.NOT_TAKEN,
-                    MemorySegment.ofArray(WireText.cut(why, RpcCall.FAIL_BYTES_MAX)));
+            post(call, Op.FAIL, Op.NOT_TAKEN, MemorySegment.ofArray(WireText.cut(why, RpcCall.FAIL_BYTES_MAX)));
         } catch (LiteException | IllegalStateException e) {
             LOG.debug("a call of \"{}\" could not be refused", function, e);
         }
@@ -532,7 +527,8 @@ final class ClientServer implements RpcServer {
                     commands.session().counts().channelAnswer(reply.byteSize());
                 }
             } catch (LimitExceededException | IllegalStateException | Error e) {
-                // Too long for the caller, or its arena was closed just now, or its file was truncated: the call is still unanswered.
+                // Too long for the caller, or its arena was closed just now, or its file was truncated: the call is
+                // still unanswered.
                 answered.set(false);
                 throw e;
             } catch (ChannelEndedException e) {

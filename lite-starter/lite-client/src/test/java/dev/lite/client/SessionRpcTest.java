@@ -268,8 +268,7 @@ class SessionRpcTest {
             fixture.node.holdRequests(RpcOpen.class::isInstance);
             assertThatThrownBy(() -> fixture.lite.rpc().serve("f")).isInstanceOf(LiteTimeoutException.class);
 
-            fixture.node.reply(
-                    new RpcOpened(fixture.node.awaitHeldRequest().requestId(), 41));
+            fixture.node.reply(new RpcOpened(fixture.node.awaitHeldRequest().requestId(), 41));
 
             assertThat(fixture.node.awaitRequest(RpcClose.class).id()).isEqualTo(41);
         }

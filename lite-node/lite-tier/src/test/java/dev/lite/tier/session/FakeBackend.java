@@ -54,6 +54,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     static final String POSTED = "posted";
     /** Operations of such LMRs wait for permits: until {@link #resume}. */
     static final String LIMITED = "limited";
+
     static final int EXTENTS = 3;
     static final int TRANSFERS_MAX = 16;
     private static final long BYTES_MAX = 1L << 30;

@@ -170,7 +170,8 @@ public final class ChannelCaller implements AutoCloseable {
                 RawMemory.copyFrom(MemorySegment.ofArray(context), 0, memory.window(slot), context.length);
             }
             RawMemory.copyFrom(request, 0, memory.window(slot) + context.length, length - context.length);
-        } catch (RuntimeException | Error e) { // a closed segment, or one of another thread, or a file that was truncated
+        } catch (RuntimeException
+                | Error e) { // a closed segment, or one of another thread, or a file that was truncated
             slots.giveBack(slot);
             throw e;
         }

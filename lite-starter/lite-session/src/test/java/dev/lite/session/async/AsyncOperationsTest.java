@@ -65,8 +65,7 @@ class AsyncOperationsTest {
     void aFenceDoesNotWaitForTheStagesOfAnOperationThatHasEnded() {
         AsyncOperations operations = new AsyncOperations(2, new HelpedFutures(WaitingHelp.NONE));
         CountDownLatch go = new CountDownLatch(1);
-        CompletableFuture<?> fenced =
-                operations.begin(() -> await(go), LONG).thenRun(() -> operations.fence(LONG));
+        CompletableFuture<?> fenced = operations.begin(() -> await(go), LONG).thenRun(() -> operations.fence(LONG));
         go.countDown();
         assertThat(fenced).succeedsWithin(Duration.ofSeconds(10));
 
