@@ -230,10 +230,10 @@ final class IncomingCalls {
             room = new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX));
         }
         try {
-            standing.submit(deadlineNs);
+            long untilNs = standing.submit(deadlineNs);
             if (taking == null
-                    ? group.receive(room, standing, deadlineNs)
-                    : group.serve(room, standing, taking, deadlineNs)) {
+                    ? group.receive(room, standing, untilNs)
+                    : group.serve(room, standing, taking, untilNs)) {
                 return made.fromChannel(room);
             }
             if (taking != null && taking.full) {
@@ -268,6 +268,11 @@ final class IncomingCalls {
         private final AtomicInteger users = new AtomicInteger();
 
         private volatile int slot = -1;
+        /** For its slot. Used by the thread that has it. */
+        private ReceiveSlots.Place place = ReceiveSlots.Place.LASTING;
+        /** There was no place for it: threads wait for the channels only, and try again soon. */
+        private volatile boolean placeless;
+
         private long submittedNs;
 
         boolean isSubmitted() {
@@ -349,31 +354,52 @@ final class IncomingCalls {
         private void giveBack() {
             made.returnSlot(slot);
             slot = -1;
+            commands.session().receives().giveBack(place);
             phase.set(NONE);
         }
 
-        /** Submits it if it is not submitted and there are channels. */
-        void submit(long deadlineNs) {
+        /**
+         * Submits it if it is not submitted and there are channels.
+         *
+         * @return until when the thread may wait
+         */
+        long submit(long deadlineNs) {
             if (!isIdle(phase.get()) || left || !hasChannels()) {
-                return;
+                return deadlineNs;
             }
             if (phase.compareAndSet(KEPT, TAKEN)) {
                 send();
-                return;
+                return deadlineNs;
             }
-            int acquired = commands.acquire(
-                    RpcCommandPath.what(Op.RECEIVE, function), Math.max(0, deadlineNs - System.nanoTime()));
-            if (phase.compareAndSet(NONE, TAKEN)) {
-                slot = acquired;
-                send();
-            } else {
-                commands.data().returnSlot(acquired); // another thread was faster
+            ReceiveSlots.Place taken = commands.session().receives().tryTake();
+            placeless = taken == null;
+            if (taken == null) {
+                long nowNs = System.nanoTime();
+                return nowNs + Math.min(ReceiveSlots.TURN_NS, deadlineNs - nowNs);
             }
+            boolean sent = false;
+            try {
+                int acquired = commands.acquire(
+                        RpcCommandPath.what(Op.RECEIVE, function), Math.max(0, deadlineNs - System.nanoTime()));
+                if (phase.compareAndSet(NONE, TAKEN)) {
+                    slot = acquired;
+                    place = taken;
+                    sent = true;
+                    send();
+                } else {
+                    commands.data().returnSlot(acquired); // another thread was faster
+                }
+            } finally {
+                if (!sent) {
+                    commands.session().receives().giveBack(taken);
+                }
+            }
+            return deadlineNs;
         }
 
         private void send() {
             submittedNs = System.nanoTime();
-            commands.data().submit(slot, Op.RECEIVE, id, 0, 0, 0, Op.BESIDE_CHANNELS, STANDING_NS);
+            commands.data().submit(slot, Op.RECEIVE, id, 0, 0, 0, Op.BESIDE_CHANNELS, place.timeoutNs(STANDING_NS));
             phase.set(SUBMITTED);
             if (group.hasSleepers()) {
                 commands.data().announceSleep(slot); // they sleep on its word already
@@ -383,7 +409,7 @@ final class IncomingCalls {
         @Override
         public boolean isReady() {
             int now = phase.get();
-            return (isIdle(now) && !left)
+            return (isIdle(now) && !left && !placeless)
                     || (now == SUBMITTED && isDone(slot))
                     || !commands.session().isOpen();
         }
@@ -395,7 +421,7 @@ final class IncomingCalls {
         @Override
         public boolean announce(FutexWords words) {
             int its = slot;
-            if (left && isIdle(phase.get())) {
+            if ((left || placeless) && isIdle(phase.get())) {
                 return true;
             }
             return phase.get() == SUBMITTED && its >= 0 && commands.data().announceSleep(its, words);
@@ -418,7 +444,7 @@ final class IncomingCalls {
                     throw commands.session().lost();
                 }
                 RpcCall call = finish();
-                if (left) {
+                if (left || place != ReceiveSlots.Place.LASTING) {
                     return call;
                 }
                 if (call == null && System.nanoTime() - submittedNs < AGAIN_NS) {

@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.LiteTimeoutException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which receives may hold slots of a session. A receive holds one until a call or a message comes, so without a limit an application
@@ -10,22 +11,27 @@ import java.util.concurrent.TimeUnit;
  * quarter of them, for a short time each. The rest is for operations that end. Any thread.
  */
 final class ReceiveSlots {
-    private static final long TURN_NS = TimeUnit.MILLISECONDS.toNanos(20);
+    static final long TURN_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private final Semaphore lasting;
     private final Semaphore turns;
+    /** For receives that do not wait for their turn but try again and again; in one queue with the others they would get none. */
+    private final Semaphore polledTurns;
 
     /** @param slots of the session */
     ReceiveSlots(int slots) {
         lasting = new Semaphore(slots / 2);
-        turns = new Semaphore(Math.max(1, slots / 4), true);
+        turns = new Semaphore(Math.max(1, slots / 8), true);
+        polledTurns = new Semaphore(Math.max(1, slots / 8));
     }
 
     /** The right to hold a slot; {@link #giveBack} must follow. */
     enum Place {
         LASTING,
         /** For so long that others wait for it only for a moment. */
-        TURN;
+        TURN,
+        /** Likewise, of {@link #tryTake}. */
+        POLLED_TURN;
 
         /** How long a receive may take. */
         long timeoutNs(long wantedNs) {
@@ -36,6 +42,15 @@ final class ReceiveSlots {
     /** Takes a lasting place, if there is one. */
     boolean tryTakeLasting() {
         return lasting.tryAcquire();
+    }
+
+    /** Takes a place if there is one now; null: there is none. */
+    @Nullable
+    Place tryTake() {
+        if (tryTakeLasting()) {
+            return Place.LASTING;
+        }
+        return polledTurns.tryAcquire() ? Place.POLLED_TURN : null;
     }
 
     /**
@@ -71,6 +86,10 @@ final class ReceiveSlots {
 
     /** Returns a place. */
     void giveBack(Place place) {
-        (place == Place.LASTING ? lasting : turns).release();
+        switch (place) {
+            case LASTING -> lasting.release();
+            case TURN -> turns.release();
+            case POLLED_TURN -> polledTurns.release();
+        }
     }
 }

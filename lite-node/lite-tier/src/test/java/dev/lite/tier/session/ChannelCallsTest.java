@@ -9,6 +9,8 @@ import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
@@ -180,6 +182,26 @@ class ChannelCallsTest {
         server.close();
         serving.forEach(Waits::join);
         Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void anApplicationServesMoreFunctionsThanItsSessionHasSlots(String node) {
+        Lite at = attach(node);
+        LmrHandle word = at.memory().malloc(LmrSpec.of(Long.BYTES));
+        List<RpcClient> clients = new ArrayList<>();
+        for (int i = 0; i < 80; i++) {
+            RpcServer unused = at.rpc().register("negate" + i, 2, ChannelCallsTest::negated);
+            clients.add(caller.rpc().bind(node, "negate" + i));
+        }
+        for (int round = 1; round <= 3; round++) {
+            for (RpcClient client : clients) {
+                assertThat(number(MemorySegment.ofArray(client.call(number(7), GENEROUS))))
+                        .isEqualTo(-7);
+            }
+            word.putLong(0, round);
+            assertThat(word.getLong(0)).isEqualTo(round);
+        }
     }
 
     @ParameterizedTest
