@@ -50,8 +50,11 @@ final class AsyncCalls {
             MemorySegment segment = MemorySegment.ofArray(request);
             posted = caller.tryPost(target, segment, contextBytes, LtRpc.MESSAGE_BYTES_MAX, timeoutNs, call);
         } catch (RuntimeException refused) {
-            underWay.remove(call);
             return CompletableFuture.failedFuture(refused);
+        } finally {
+            if (!posted) {
+                underWay.remove(call);
+            }
         }
         if (posted) {
             PollRole role = caller.roleOf(target);
@@ -61,7 +64,6 @@ final class AsyncCalls {
             sweeper.sweepAfter(call.endNs);
             return call.future;
         }
-        underWay.remove(call);
         byte[] copy = request.clone();
         // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
         return onThread(() -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline));
