@@ -61,8 +61,8 @@ final class BatchAppender implements AutoCloseable {
         try {
             awaitRoom(bytes);
             if (!started) {
-                started = true;
                 Thread.ofPlatform().daemon().name("lite-log " + log).start(this::write);
+                started = true;
             }
             Batch batch = open;
             int length = batch.frame.length();
@@ -146,7 +146,7 @@ final class BatchAppender implements AutoCloseable {
         long position;
         try {
             position = appender.commit(batch.frame);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) { // also an Error: without this thread no further batch would be written
             batch.futures.forEach(future -> future.completeExceptionally(e));
             return;
         }

@@ -73,6 +73,31 @@ class LostAnswersTest {
                 checker.acknowledge(writer, sequence, log.append(CommitChecker.transaction(writer, sequence)));
                 sequence++;
             }
+    /** For example because the heap is full for a moment. */
+    @Test
+    void aBatchThatMeetsAnErrorFailsAndTheNextOneIsWritten() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("error", LogFixture.small());
+            AtomicBoolean once = new AtomicBoolean();
+            LiteLog log = new LiteLogs(
+                            FaultySession.of(fixture.session(0), (executed, operation) -> {
+                                if (operation.equals("fetchAdd") && !once.getAndSet(true)) {
+                                    throw new OutOfMemoryError("of this test");
+                                }
+                            }),
+                            Waits.seconds(20))
+                    .open("error");
+            CompletableFuture<Long> failed = log.appendAsync(LogFixture.bytes("failed"));
+            Waits.until("the batch ends", failed::isDone);
+            assertThatThrownBy(failed::join).hasCauseInstanceOf(OutOfMemoryError.class);
+            CompletableFuture<Long> next = log.appendAsync(LogFixture.bytes("next"));
+            Waits.until("the next batch ends", next::isDone);
+            assertThat(next.join()).isNotNegative();
+            log.close();
+            assertThat(LogFixture.read(plain.reader(0))).containsExactly("next");
+        }
+    }
+
         }
     }
 
