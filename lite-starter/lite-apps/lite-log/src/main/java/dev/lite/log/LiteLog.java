@@ -293,12 +293,12 @@ public final class LiteLog implements AutoCloseable {
         }
     }
 
-    /** Starts a cleaner, if this object has none. It ends with this object; closing it earlier is allowed. */
+    /** Starts a cleaner, if this object has none that runs. It ends with this object; closing it earlier is allowed. */
     public LogCleaner startCleaner() {
         requireOpen();
         synchronized (cleaning) {
             LogCleaner started = cleaner;
-            if (started == null) {
+            if (started == null || started.hasEnded()) {
                 started = new LogCleaner(metadata, lite, locks, spec, consumers);
                 started.start();
                 cleaner = started;

@@ -52,6 +52,11 @@ public final class LogCleaner implements AutoCloseable {
         thread.start();
     }
 
+    /** Whether it was closed, or has met an end of the log or of the session. */
+    boolean hasEnded() {
+        return end.getCount() == 0 || !thread.isAlive();
+    }
+
     /** Whether this cleaner is the one that works. */
     public boolean isElected() {
         return elected;

@@ -63,6 +63,18 @@ class CleanerTest {
     }
 
     @Test
+    void aCleanerMayBeStartedAgainAfterItWasClosed() {
+        LiteLog log = fixture.create("started again", small().withRetentionBytes(0));
+        LogCleaner closed = log.startCleaner();
+        closed.close();
+        fill(log, 4);
+        LogCleaner cleaner = log.startCleaner();
+        Waits.until("segments 0 to 2 are removed", () -> first(log) == 3);
+        assertThat(cleaner.segmentsRemoved()).isEqualTo(3);
+        assertThat(closed.segmentsRemoved()).isZero();
+    }
+
+    @Test
     void aConsumerHoldsTheCleanerUntilItHasReadOrIsRemoved() {
         LiteLog log = fixture.create("held", small().withRetentionBytes(0));
         try (LogReader consumer = log.consumer("audit", log.firstPosition())) {
