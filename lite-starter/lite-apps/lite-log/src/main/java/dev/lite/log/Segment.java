@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * A mapped segment: the tail, a commit word for each slot, and the data. See {@code docs/log.md}. Any thread.
  *
  * <p>The tail has the number of reserved slots in its upper 28 bits, and the number of reserved units in the lower 36. Reservations that do
- * not fit are counted, too. A writer adds at most one of them, so that the lower bits overflow only with more than 2,048 writers that
+ * not fit are counted, too. A thread adds at most one of them, so that the lower bits overflow only with more than 2,048 writers that
  * append the largest transaction at the same moment.
  */
 final class Segment {
@@ -31,6 +31,8 @@ final class Segment {
     final LmrHandle handle;
     final Geometry geometry;
     private final AtomicBoolean successorBegun = new AtomicBoolean();
+    /** Whether a reservation of this process did not fit, so that no later one does. */
+    private volatile boolean knownFull;
 
     /**
      * How a segment is divided.
@@ -65,9 +67,19 @@ final class Segment {
         return (bytes + UNIT_BYTES - 1) / UNIT_BYTES;
     }
 
-    /** Takes the next slot and so many units. Returns the tail before. */
+    /**
+     * Takes the next slot and so many units. Returns the tail before; a full one, {@code -1}, if the segment is known to be full: while no
+     * other segment can be made, appends that are repeated must not count here again and again.
+     */
     long reserve(long units) {
-        return handle.fetchAdd(0, (1L << TAIL_UNIT_BITS) + units);
+        if (knownFull) {
+            return -1;
+        }
+        long tail = handle.fetchAdd(0, (1L << TAIL_UNIT_BITS) + units);
+        if (!fits(tail, units)) {
+            knownFull = true;
+        }
+        return tail;
     }
 
     long tail() {
