@@ -327,6 +327,6 @@ public final class LiteLog implements AutoCloseable {
         }
         segments.close();
         writers.close();
-        metadata.handle.unmap();
+        Segments.unmap(metadata.handle);
     }
 }

@@ -209,6 +209,16 @@ final class Segments implements AutoCloseable {
         }
     }
 
+    /** At the end, which goes on also if a node does not answer: the end of the session unmaps the handle. */
+    static void unmap(LmrHandle handle) {
+        try {
+            handle.unmap();
+        } catch (LiteException e) {
+            System.getLogger(Segments.class.getName())
+                    .log(System.Logger.Level.DEBUG, "{0} stays mapped: {1}", handle, e.getMessage());
+        }
+    }
+
     /** Unmaps what was cleaned. */
     private void forgetCleaned() {
         long first = metadata.first();
@@ -225,7 +235,7 @@ final class Segments implements AutoCloseable {
             closed = true;
             current = null;
         }
-        mapped.values().forEach(segment -> segment.handle.unmap());
+        mapped.values().forEach(segment -> unmap(segment.handle));
         mapped.clear();
     }
 }

@@ -55,6 +55,12 @@ final class FaultySession {
         }
 
         @Override
+        public void unmap() {
+            faults.at(false, "unmap");
+            super.unmap();
+        }
+
+        @Override
         public void write(long offset, MemorySegment source) {
             faults.at(false, "write");
             super.write(offset, source);

@@ -73,6 +73,9 @@ class LostAnswersTest {
                 checker.acknowledge(writer, sequence, log.append(CommitChecker.transaction(writer, sequence)));
                 sequence++;
             }
+        }
+    }
+
     /** For example because the heap is full for a moment. */
     @Test
     void aBatchThatMeetsAnErrorFailsAndTheNextOneIsWritten() throws IOException {
@@ -98,6 +101,27 @@ class LostAnswersTest {
         }
     }
 
+    @Test
+    void aLogWhoseSegmentCannotBeUnmappedIsClosedAllTheSame() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("unmapped", LogFixture.small());
+            Lite session = fixture.session(0);
+            LiteLogs logs = new LiteLogs(
+                    FaultySession.of(session, (executed, operation) -> {
+                        if (operation.equals("unmap")) {
+                            throw new LiteTimeoutException("no answer to " + operation);
+                        }
+                    }),
+                    Waits.seconds(20));
+            for (int count = 0; count < 2; count++) {
+                assertThat(logs.open("unmapped").append(LogFixture.bytes("an entry")))
+                        .isNotNegative();
+            }
+            logs.close();
+            assertThat(session.statistics().handles())
+                    .as("the segments, without metadata and marks")
+                    .isEqualTo(2);
+            assertThat(LogFixture.read(plain.reader(0))).hasSize(2);
         }
     }
 
