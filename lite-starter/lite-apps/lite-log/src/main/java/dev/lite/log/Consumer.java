@@ -23,11 +23,17 @@ final class Consumer implements AutoCloseable {
         return start;
     }
 
-    void commit(long position) {
+    /** @throws ConsumerLostException if another process may have the name now */
+    void requireHeld() {
         if (!held.isHeld()) {
             throw new ConsumerLostException(
-                    "the consumer \"%s\" of log \"%s\" lost its lock; open it again".formatted(name, metadata.log));
+                    "the consumer \"%s\" of log \"%s\" lost its lock; close it, and open it again"
+                            .formatted(name, metadata.log));
         }
+    }
+
+    void commit(long position) {
+        requireHeld();
         metadata.handle.putLong(positionAt, position);
     }
 

@@ -1,6 +1,7 @@
 package dev.lite.log;
 
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.SessionLostException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -20,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Threads.</b> One thread at a time.
  *
  * <p><b>Errors.</b> After an exception the reader is where it was, and may be used again. Besides those of {@link
- * dev.lite.api.LmrHandle}, every read may throw {@link LogPositionException} when its position was cleaned, and {@link
- * LogCorruptedException}.
+ * dev.lite.api.LmrHandle}, every read may throw {@link LogPositionException} when its position was cleaned, {@link
+ * LogCorruptedException}, and that of a consumer {@link ConsumerLostException}: close it, and open it again.
  */
 public final class LogReader implements AutoCloseable {
     private static final long SPIN_NS = 50_000;
@@ -127,6 +128,11 @@ public final class LogReader implements AutoCloseable {
             set(position());
             if (segment < log.firstSegment()) {
                 throw log.removed(position());
+            }
+            throw e;
+        } catch (SessionLostException e) {
+            if (consumer != null) {
+                consumer.requireHeld(); // Handles do not continue in the next session while a lost lock is not closed.
             }
             throw e;
         }
