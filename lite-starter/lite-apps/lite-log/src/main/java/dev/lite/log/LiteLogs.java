@@ -70,15 +70,22 @@ public final class LiteLogs implements AutoCloseable {
             return log;
         } finally {
             if (!done) {
-                freeHalf(name);
+                freeHalf(name, handle.id());
             }
         }
     }
 
-    /** Of a log whose first segment could not be created. */
-    private void freeHalf(String name) {
-        try (LmrHandle handle = lite.memory().map(Metadata.name(name), Permission.MASTER)) {
-            handle.free();
+    /** Of a log whose first segment could not be created; not of one that another process has completed meanwhile. */
+    private void freeHalf(String name, long id) {
+        try (LmrHandle handle = lite.memory().map(Metadata.name(name), Set.of(Permission.READ, Permission.MASTER))) {
+            Metadata half = new Metadata(name, handle);
+            boolean unused = locks(name).underTable(() -> {
+                boolean isHalf = handle.id() == id && half.state() == Metadata.STATE_NEW;
+                if (isHalf) {
+                    handle.free();
+                }
+                return isHalf;
+            });
         } catch (LiteException e) {
             // The exception that is on its way says more; delete removes the rest.
         }
