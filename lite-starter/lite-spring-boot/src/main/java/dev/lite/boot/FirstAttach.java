@@ -15,13 +15,16 @@ final class FirstAttach {
     private static final long PAUSE_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long PAUSE_NS_MAX = TimeUnit.SECONDS.toNanos(1);
 
+    /** A longer one has too many nanoseconds to be added to a time. */
+    private static final Duration WAIT_MAX = Duration.ofDays(365);
+
     private final AttachOptions options;
     private final Duration wait;
 
     /** @param wait how long to wait for the node; zero: a single attempt */
     FirstAttach(AttachOptions options, Duration wait) {
         this.options = options;
-        this.wait = wait;
+        this.wait = wait.compareTo(WAIT_MAX) < 0 ? wait : WAIT_MAX;
     }
 
     /**

@@ -103,6 +103,12 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
+    void theStartMayWaitForTheNodeWithoutAnEnd() {
+        runner.withPropertyValues("lite.client.socket=/tmp/late-c.sock", "lite.client.start-deadline=1000000d")
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(Lite.class));
+    }
+
+    @Test
     void theSessionAttachesAtItsFirstUseIfSoConfigured() {
         runner.withPropertyValues("lite.client.lazy-attach=true")
                 .run(context -> assertThat(

@@ -30,6 +30,9 @@ public final class LiteLogs implements AutoCloseable {
     /** The deadline of {@link #LiteLogs(Lite)}. */
     public static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
+    /** A longer one has too many nanoseconds to be added to a time. */
+    private static final Duration DEADLINE_MAX = Duration.ofDays(365);
+
     private static final Set<Permission> WRITER = EnumSet.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
 
     private final Lite lite;
@@ -47,10 +50,10 @@ public final class LiteLogs implements AutoCloseable {
      */
     public LiteLogs(Lite lite, Duration deadline) {
         this.lite = Objects.requireNonNull(lite, "lite");
-        this.deadline = Objects.requireNonNull(deadline, "deadline");
-        if (!deadline.isPositive()) {
+        if (!Objects.requireNonNull(deadline, "deadline").isPositive()) {
             throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
         }
+        this.deadline = deadline.compareTo(DEADLINE_MAX) < 0 ? deadline : DEADLINE_MAX;
     }
 
     /**

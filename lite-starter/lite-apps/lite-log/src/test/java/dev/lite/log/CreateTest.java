@@ -37,6 +37,17 @@ class CreateTest {
         }
     }
 
+    @Test
+    void aDeadlineMayBeForever() throws IOException {
+        try (LogFixture fixture = new LogFixture(1);
+                LiteLogs logs = new LiteLogs(fixture.session(0), ChronoUnit.FOREVER.getDuration());
+                LiteLog log = logs.create("forever", LogFixture.small())) {
+            assertThat(log.append(LogFixture.bytes("one"))).isNotNegative();
+            assertThat(log.appendAsync(LogFixture.bytes("two"))).succeedsWithin(Waits.seconds(20));
+            assertThat(LogFixture.read(log.reader(0))).containsExactly("one", "two");
+        }
+    }
+
     private static Lite beforeItsFirstLock(Lite lite, Runnable before) {
         LtSync sync = (LtSync) Proxy.newProxyInstance(
                 LtSync.class.getClassLoader(), new Class<?>[] {LtSync.class}, (self, method, arguments) -> {

@@ -410,7 +410,7 @@ final class Crew implements RpcHandler, AutoCloseable {
             }
             if (!workers.isEmpty()) {
                 workerSeenNs = nowNs;
-            } else if (nowNs - workerSeenNs > spec.workerWait().toNanos()) {
+            } else if (nowNs - workerSeenNs > Times.nanos(spec.workerWait())) {
                 throw new MrException("the job %s has no worker: none registered within %s"
                         .formatted(spec.job().getName(), spec.workerWait()));
             }
@@ -428,7 +428,7 @@ final class Crew implements RpcHandler, AutoCloseable {
 
         /** Waits until the plan knows that the result was lost, which reading it has shown. */
         void awaitLossOfResult(LiteException error) {
-            long endNs = System.nanoTime() + workerTimeout.toNanos() + RELEASE.toNanos();
+            long endNs = System.nanoTime() + Times.nanos(workerTimeout) + RELEASE.toNanos();
             lock.lock();
             try {
                 while (plan.root().state == Plan.State.DONE) {

@@ -67,7 +67,7 @@ final class RemoteWorker {
                 if (now != seen) {
                     seen = now;
                     seenNs = System.nanoTime();
-                } else if (System.nanoTime() - seenNs > timeout.toNanos()) {
+                } else if (System.nanoTime() - seenNs > Times.nanos(timeout)) {
                     lost.lost(this, "worker %s at %s did not run for %s".formatted(name, node, timeout));
                     return;
                 }

@@ -3,15 +3,25 @@ package dev.lite.mr;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.Lite;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.Permission;
 import dev.lite.mr.job.Emitter;
 import dev.lite.mr.jobs.WordCount;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -73,6 +83,25 @@ class FailingJobsTest {
                 "map failed in file " + file,
                 "at the record at byte 0 (\"line\")",
                 "AssertionError: cannot digest it");
+    @Test
+    void timeoutsThatNeverEnd() throws IOException {
+        Duration forever = ChronoUnit.FOREVER.getDuration();
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x"))).withWorkerWait(forever);
+        try (MapReduce patient = MapReduce.open(cluster.embedded(0), "patient", forever)) {
+            before = cluster.lmrBytes(); // The word of a lock stays for a minute.
+            CompletableFuture<JobResult> running =
+                    CompletableFuture.supplyAsync(() -> patient.run(spec), Thread::startVirtualThread);
+            Waits.pass(Duration.ofMillis(300)); // some checks without a worker
+            try (MrWorker worker = MrWorker.start(
+                    cluster.embedded(1), WorkerOptions.of("patient").withThreads(1))) {
+                Waits.until("it is registered", worker::isRegistered);
+                Waits.pass(Duration.ofMillis(500)); // some checks of the worker's word
+                assertThat(running).succeedsWithin(Waits.seconds(20));
+                assertThat(patient.workers()).isEqualTo(1);
+            }
+        }
+    }
+
     }
 
     @Test
