@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
 /** One thread of a worker: pulls tasks, executes them, and reports. Its own thread runs it; others call only the marked methods. */
 final class TaskThread implements Runnable {
     private static final int NO_TASK = -1;
+    /** Of the reason of a failure, in characters: so that it fits into a message, whatever the job throws. */
+    private static final int REASON_MAX = 4096;
 
     private final MrWorker worker;
     private final int number;
@@ -130,7 +132,11 @@ final class TaskThread implements Runnable {
             watched = null;
         }
         Wire.Out out = ask(Wire.Ask.FAILED, registration).number(job).number(blamed);
-        registration.call(out.kind(failure).text(message), "the reason of a failure");
+        registration.call(out.kind(failure).text(shortened(message)), "the reason of a failure");
+    }
+
+    private static String shortened(String message) {
+        return message.length() <= REASON_MAX ? message : message.substring(0, REASON_MAX) + "…";
     }
 
     private static Input input(Wire.In order) {

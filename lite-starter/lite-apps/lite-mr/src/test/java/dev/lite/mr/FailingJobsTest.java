@@ -58,7 +58,8 @@ class FailingJobsTest {
     }
 
     private void fails(JobSpec spec, String... parts) {
-        CompletableFuture<JobResult> running = CompletableFuture.supplyAsync(() -> master.run(spec));
+        CompletableFuture<JobResult> running =
+                CompletableFuture.supplyAsync(() -> master.run(spec), Thread::startVirtualThread);
         assertThatThrownBy(() -> running.get(Waits.seconds(60).toNanos(), TimeUnit.NANOSECONDS))
                 .cause()
                 .isInstanceOf(MrException.class)
@@ -83,6 +84,12 @@ class FailingJobsTest {
                 "map failed in file " + file,
                 "at the record at byte 0 (\"line\")",
                 "AssertionError: cannot digest it");
+    @Test
+    void aMapperThatThrowsAMessageThatIsLongerThanAnyOfLite() throws IOException {
+        Path file = write("line\n");
+        fails(JobSpec.of(SlowJobs.Verbose.class, Input.file(file)), "map failed in file " + file, "cannot digest itit");
+    }
+
     @Test
     void timeoutsThatNeverEnd() throws IOException {
         Duration forever = ChronoUnit.FOREVER.getDuration();

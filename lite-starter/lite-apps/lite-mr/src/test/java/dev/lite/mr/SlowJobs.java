@@ -98,6 +98,17 @@ public final class SlowJobs {
         }
     }
 
+    /** Fails with a message that is longer than any message of LITE. */
+    public static final class Verbose extends Job {
+        /** For LITE-MR. */
+        public Verbose() {}
+
+        @Override
+        public void map(InputRecord record, Emitter out) {
+            throw new IllegalStateException("cannot digest " + "it".repeat(100_000));
+        }
+    }
+
     /** Word count whose first reduce task stops in the middle. */
     public static final class SlowReduce extends Job {
         private final WordCount words = new WordCount();
