@@ -38,6 +38,7 @@ final class Crew implements RpcHandler, AutoCloseable {
     private long lastJob;
     private @Nullable Current current;
     private JobStatus idle = JobStatus.NONE;
+    private boolean closed;
 
     Crew(Lite lite, Duration workerTimeout) {
         this.lite = lite;
@@ -151,7 +152,7 @@ final class Crew implements RpcHandler, AutoCloseable {
             if (job == null) {
                 throw new RpcHandlerException("the job has ended");
             }
-            return job.description();
+            return job.description;
         } finally {
             lock.unlock();
         }
@@ -225,20 +226,40 @@ final class Crew implements RpcHandler, AutoCloseable {
         }
     }
 
-    /** Starts a job. Allocates its board: a word that says that the job has ended, and one for each task. */
+    private static void free(LmrHandle board) {
+        try {
+            board.free();
+        } catch (LiteException e) {
+            // The session has ended, and with it the board.
+        }
+    }
+
+    /**
+     * Starts a job. Allocates its board: a word that says that the job has ended, and one for each task.
+     *
+     * @throws MrException if this is closed, or the job cannot be described to the workers
+     */
     Current begin(JobSpec spec, Plan plan) {
         long bytes = (1L + plan.tasks.size()) * Long.BYTES;
         LmrHandle board = lite.memory().malloc(LmrSpec.of(bytes).withDefaultPermissions(Permission.READ));
+        boolean done = false;
         lock.lock();
         try {
+            if (closed) {
+                throw new MrException("the master is closed");
+            }
+            Current begun = new Current(spec, plan, board);
             lastJob++;
             workers.values().forEach(RemoteWorker::newJob);
-            Current begun = new Current(spec, plan, board);
             current = begun;
             changed.signalAll();
+            done = true;
             return begun;
         } finally {
             lock.unlock();
+            if (!done) {
+                free(board);
+            }
         }
     }
 
@@ -246,6 +267,7 @@ final class Crew implements RpcHandler, AutoCloseable {
     public void close() {
         lock.lock();
         try {
+            closed = true;
             workers.values().forEach(RemoteWorker::close);
             workers.clear();
             if (current != null && current.failure == null) {
@@ -262,6 +284,9 @@ final class Crew implements RpcHandler, AutoCloseable {
         private final JobSpec spec;
         private final Plan plan;
         private final LmrHandle board;
+        /** What a worker needs to know before its first task. */
+        private final byte[] description;
+
         private @Nullable String failure;
         private boolean ending;
         private long workerSeenNs = System.nanoTime();
@@ -270,6 +295,7 @@ final class Crew implements RpcHandler, AutoCloseable {
             this.spec = spec;
             this.plan = plan;
             this.board = board;
+            description = description();
         }
 
         private byte[] description() {
@@ -483,7 +509,7 @@ final class Crew implements RpcHandler, AutoCloseable {
                     plan.again);
         }
 
-        /** Ends the job, and waits until the live workers have freed what it allocated. */
+        /** Ends the job, and waits until the live workers have freed what it allocated. An interrupt does not end the wait; it is kept. */
         @Override
         public void close() {
             long endNs = System.nanoTime() + RELEASE.toNanos();

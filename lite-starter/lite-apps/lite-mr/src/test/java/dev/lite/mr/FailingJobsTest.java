@@ -88,6 +88,26 @@ class FailingJobsTest {
     void aMapperThatThrowsAMessageThatIsLongerThanAnyOfLite() throws IOException {
         Path file = write("line\n");
         fails(JobSpec.of(SlowJobs.Verbose.class, Input.file(file)), "map failed in file " + file, "cannot digest itit");
+    @Test
+    void parametersThatAreLongerThanAnyMessage() throws IOException {
+        fails(
+                JobSpec.of(WordCount.class, Input.file(write("x"))).withParameter("stopwords", "word ".repeat(20_000)),
+                "the job's parameters",
+                "a message has at most 65536");
+    }
+
+    @Test
+    void aMasterThatIsClosedAlready() throws IOException {
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x"))).withWorkerWait(Duration.ofHours(1));
+        MapReduce closed = MapReduce.open(cluster.embedded(0), "closed");
+        closed.close();
+        before = cluster.lmrBytes(); // The word of a lock stays for a minute.
+        CompletableFuture<JobResult> running =
+                CompletableFuture.supplyAsync(() -> closed.run(spec), Thread::startVirtualThread);
+        assertThatThrownBy(() -> running.get(Waits.seconds(20).toNanos(), TimeUnit.NANOSECONDS))
+                .cause()
+                .isInstanceOf(MrException.class)
+                .hasMessageContaining("closed");
     }
 
     @Test
