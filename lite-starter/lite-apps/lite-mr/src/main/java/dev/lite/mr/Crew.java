@@ -512,14 +512,21 @@ final class Crew implements RpcHandler, AutoCloseable {
         /** Ends the job, and waits until the live workers have freed what it allocated. An interrupt does not end the wait; it is kept. */
         @Override
         public void close() {
+            boolean interrupted = Thread.interrupted();
             long endNs = System.nanoTime() + RELEASE.toNanos();
             lock.lock();
             try {
                 ending = true;
                 mark(0, 1);
                 changed.signalAll();
-                while (System.nanoTime() < endNs && workers.values().stream().anyMatch(Current::isHolding)) {
-                    awaitChange(LONG_POLL_NS / 5);
+                long leftNs = endNs - System.nanoTime();
+                while (leftNs > 0 && workers.values().stream().anyMatch(Current::isHolding)) {
+                    try {
+                        long unused = changed.awaitNanos(Math.min(leftNs, LONG_POLL_NS / 5));
+                    } catch (InterruptedException e) {
+                        interrupted = true;
+                    }
+                    leftNs = endNs - System.nanoTime();
                 }
                 // A worker that does not return from the job's code is none of this master any more.
                 for (RemoteWorker worker : List.copyOf(workers.values())) {
@@ -532,11 +539,10 @@ final class Crew implements RpcHandler, AutoCloseable {
                 current = null;
             } finally {
                 lock.unlock();
-            }
-            try {
-                board.free();
-            } catch (LiteException e) {
-                // The session has ended, and with it the board.
+                free(board);
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
             }
         }
 

@@ -94,6 +94,28 @@ class FailingJobsTest {
                 JobSpec.of(WordCount.class, Input.file(write("x"))).withParameter("stopwords", "word ".repeat(20_000)),
                 "the job's parameters",
                 "a message has at most 65536");
+    @Test
+    void aJobWhoseThreadIsInterrupted() throws IOException, InterruptedException {
+        SlowJobs.Gate gate = new SlowJobs.Gate(directory);
+        JobSpec spec = JobSpec.of(SlowJobs.SlowMap.class, Input.file(write("some words\n".repeat(4_000))))
+                .withParameter("gate", directory.toString());
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        AtomicBoolean kept = new AtomicBoolean();
+        Thread running = Thread.ofPlatform().start(() -> {
+            try {
+                master.run(spec);
+            } catch (MrException e) {
+                thrown.set(e);
+                kept.set(Thread.currentThread().isInterrupted());
+            }
+        });
+        assertThat(gate.awaitStopped()).isPositive();
+        running.interrupt();
+        gate.open();
+        running.join(Waits.seconds(30).toMillis());
+        assertThat(thrown.get()).isInstanceOf(MrException.class).hasMessage("interrupted");
+        assertThat(kept).isTrue();
+        assertThat(master.status().phase()).isEqualTo("idle");
     }
 
     @Test
