@@ -208,9 +208,11 @@ public final class MrWorker implements AutoCloseable {
             RpcClient master = lite.rpc().bind(reply.text(), MapReduce.function(options.group()));
             lock.lock();
             try {
-                registration = new Registration(id, life, master);
-                life = null;
-                changed.signalAll();
+                if (!closed) { // else the master sees that the worker's word is freed
+                    registration = new Registration(id, life, master);
+                    life = null;
+                    changed.signalAll();
+                }
             } finally {
                 lock.unlock();
             }

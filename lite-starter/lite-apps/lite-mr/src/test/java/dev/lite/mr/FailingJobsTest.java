@@ -84,16 +84,22 @@ class FailingJobsTest {
                 "map failed in file " + file,
                 "at the record at byte 0 (\"line\")",
                 "AssertionError: cannot digest it");
+    }
+
     @Test
     void aMapperThatThrowsAMessageThatIsLongerThanAnyOfLite() throws IOException {
         Path file = write("line\n");
         fails(JobSpec.of(SlowJobs.Verbose.class, Input.file(file)), "map failed in file " + file, "cannot digest itit");
+    }
+
     @Test
     void parametersThatAreLongerThanAnyMessage() throws IOException {
         fails(
                 JobSpec.of(WordCount.class, Input.file(write("x"))).withParameter("stopwords", "word ".repeat(20_000)),
                 "the job's parameters",
                 "a message has at most 65536");
+    }
+
     @Test
     void aJobWhoseThreadIsInterrupted() throws IOException, InterruptedException {
         SlowJobs.Gate gate = new SlowJobs.Gate(directory);
@@ -151,6 +157,40 @@ class FailingJobsTest {
         }
     }
 
+    /** Its master answers after that. */
+    @Test
+    void aWorkerThatIsClosedWhileItRegistersLeavesNothing() {
+        Lite lite = cluster.embedded(0);
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch closed = new CountDownLatch(1);
+        AtomicLong life = new AtomicLong();
+        cluster.keep(lite.rpc().register(MapReduce.function("slow"), 1, call -> {
+            Wire.In in = new Wire.In(call.request().toArray(ValueLayout.JAVA_BYTE));
+            assertThat(in.kind(Wire.Ask.class)).isEqualTo(Wire.Ask.REGISTER);
+            assertThat(in.text()).isEqualTo("closing");
+            assertThat(in.text()).isEqualTo(lite.nodeName());
+            assertThat(in.integer()).isEqualTo(1);
+            life.set(in.number());
+            asked.countDown();
+            Waits.until("the worker is closed", () -> closed.getCount() == 0);
+            return MemorySegment.ofArray(
+                    new Wire.Out().number(1).text(lite.nodeName()).toBytes("a registration"));
+        }));
+        MrWorker worker = MrWorker.start(
+                cluster.embedded(0),
+                WorkerOptions.of("slow").withName("closing").withThreads(1));
+        Waits.until("it registers", () -> asked.getCount() == 0);
+        worker.close();
+        closed.countDown();
+        Waits.until("its word is freed", () -> {
+            try {
+                lite.memory().map(life.get(), Permission.READ).unmap();
+                return false;
+            } catch (LmrNotFoundException e) {
+                return true;
+            }
+        });
+        assertThat(worker.isRegistered()).isFalse();
     }
 
     @Test
