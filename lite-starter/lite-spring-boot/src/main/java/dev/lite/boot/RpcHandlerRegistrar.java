@@ -1,12 +1,15 @@
 package dev.lite.boot;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcServer;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.ObjectProvider;
@@ -20,6 +23,8 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
  * beans it needs, so it resolves them only at start. Any thread.
  */
 final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
+
+    private static final Log log = LogFactory.getLog(RpcHandlerRegistrar.class);
 
     private final ObjectProvider<LtRpc> rpc;
     private final ObjectProvider<RpcBodies> bodies;
@@ -101,8 +106,18 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     public synchronized void stop() {
         running = false;
         notifyAll();
-        servers.forEach(RpcServer::close);
+        servers.forEach(RpcHandlerRegistrar::close);
         servers.clear();
+    }
+
+    /** One that fails must not keep the others served, whose beans are destroyed next. */
+    private static void close(RpcServer server) {
+        try {
+            server.close();
+        } catch (LiteException e) {
+            log.warn("Cannot close the function %s; it ends with the session: %s"
+                    .formatted(server.function(), e.getMessage()));
+        }
     }
 
     @Override

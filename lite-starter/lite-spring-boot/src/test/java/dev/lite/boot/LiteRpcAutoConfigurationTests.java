@@ -91,6 +91,17 @@ class LiteRpcAutoConfigurationTests {
                         .isNull());
     }
 
+    /** The others would be served while their beans are destroyed. */
+    @Test
+    void aFunctionThatCannotBeClosedDoesNotKeepTheOthersServed() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            assertThat(rpc.handlers).hasSize(5);
+            rpc.closeRefusals.set(1);
+            context.close();
+            assertThat(rpc.handlers).hasSize(1);
+        });
+    }
+
     @Test
     void aHandlerMethodReceivesAndReturnsRecords() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {

@@ -36,6 +36,9 @@ public final class FakeRpc implements LtRpc {
     /** How many of the next registrations fail. */
     public final AtomicInteger refusals = new AtomicInteger();
 
+    /** How many of the next servers fail to close. */
+    public final AtomicInteger closeRefusals = new AtomicInteger();
+
     private volatile @Nullable Duration lastDeadline;
     private volatile @Nullable String lastNode;
 
@@ -74,6 +77,9 @@ public final class FakeRpc implements LtRpc {
 
             @Override
             public void close() {
+                if (closeRefusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                    throw new LiteTimeoutException("the node is busy");
+                }
                 handlers.remove(function);
             }
         };
