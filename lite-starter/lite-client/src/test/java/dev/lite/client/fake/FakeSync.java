@@ -10,6 +10,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -21,6 +23,9 @@ public final class FakeSync implements LtSync {
 
     /** The names of the locks that are held, in their order. */
     public final List<String> held = new CopyOnWriteArrayList<>();
+
+    /** What the next releases throw, one each. */
+    public final Queue<RuntimeException> releaseFailures = new ConcurrentLinkedQueue<>();
 
     private final BooleanSupplier open;
     private final Runnable lose;
@@ -84,12 +89,12 @@ public final class FakeSync implements LtSync {
     }
 
     private Held take(String name) {
-        Held taken = new Held(name, held);
+        Held taken = new Held(name, held, releaseFailures);
         held.add(name);
         return taken;
     }
 
-    private record Held(String name, List<String> held) implements HeldLock {
+    private record Held(String name, List<String> held, Queue<RuntimeException> failures) implements HeldLock {
         @Override
         public long fencingToken() {
             return 1;
@@ -103,6 +108,10 @@ public final class FakeSync implements LtSync {
         @Override
         public void close() {
             held.remove(name);
+            RuntimeException failure = failures.poll();
+            if (failure != null) {
+                throw failure;
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.boot.lock;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.LiteException;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientProperties;
 import java.lang.reflect.Method;
@@ -9,6 +10,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.autoproxy.AbstractBeanFactoryAwareAdvisingPostProcessor;
 import org.springframework.aop.support.AopUtils;
@@ -28,6 +31,8 @@ import org.springframework.core.env.Environment;
 final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostProcessor {
 
     private static final long serialVersionUID = 1L;
+
+    private static final Log log = LogFactory.getLog(LiteLockPostProcessor.class);
 
     private final transient ObjectProvider<LtSync> sync;
     private final transient ObjectProvider<LiteClientProperties> properties;
@@ -87,8 +92,21 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
         if (outer != null) {
             return LiteLocks.run(outer, call::proceed);
         }
-        try (HeldLock held = sync.getObject().lock(name).acquire(deadline(locked))) {
+        HeldLock held = sync.getObject().lock(name).acquire(deadline(locked));
+        try {
             return LiteLocks.run(held, call::proceed);
+        } finally {
+            release(held);
+        }
+    }
+
+    /** The method has run, so its caller gets what it returned or threw, and not an exception that says that there was no lock. */
+    private static void release(HeldLock held) {
+        try {
+            held.close();
+        } catch (LiteException e) {
+            log.warn("Cannot release the lock %s; the end of the session releases it: %s"
+                    .formatted(held.name(), e.getMessage()));
         }
     }
 

@@ -3,6 +3,7 @@ package dev.lite.boot.lock;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.client.fake.FakeSync;
@@ -82,6 +83,19 @@ class LiteLockTests {
             assertThat(context.getBean(Stock.class).held()).containsExactly("stock");
             assertThat(sync.held).isEmpty();
             assertThat(sync.lastDeadline()).isEqualTo(Duration.ofSeconds(7));
+        });
+    }
+
+    /** The caller would take the exception for that of a method that did not run, and call again. */
+    @Test
+    void aMethodThatRanReturnsAlsoIfItsLockCannotBeReleased() {
+        withStock().run(context -> {
+            sync.releaseFailures.add(new LiteTimeoutException("the node did not answer"));
+            assertThat(context.getBean(Stock.class).held()).containsExactly("stock");
+            sync.releaseFailures.add(new LiteTimeoutException("the node did not answer"));
+            assertThatThrownBy(() -> context.getBean(Stock.class).fail())
+                    .isInstanceOf(UnsupportedOperationException.class);
+            assertThat(sync.releaseFailures).isEmpty();
         });
     }
 
