@@ -44,7 +44,7 @@ public final class Reclaimer implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Reclaimer.class);
     private static final Duration ATTEMPT = Duration.ofSeconds(5);
     private static final int ATTEMPTS_MAX = 64;
-    private static final long RETRY_MS = 500;
+    private static final long RETRY_NS = 500_000_000;
     private static final long DRAIN_PAUSE_NS = 2_000_000;
 
     private final int self;
@@ -61,6 +61,7 @@ public final class Reclaimer implements AutoCloseable {
     private final Thread thread;
     private final AtomicInteger hopeless = new AtomicInteger(); // pending LMRs that wait only for disconnected nodes
     private final Queue<Reclamation> again = new ConcurrentLinkedQueue<>(); // to attempt later
+    private long retryNs = System.nanoTime(); // when the thread adds them to the queue; confined to it
     private volatile boolean closed;
 
     /** @param executor of virtual threads */
@@ -175,9 +176,14 @@ public final class Reclaimer implements AutoCloseable {
 
     /** Waits for a reclamation and begins it; false if this object is closed, which also interrupts. On the thread only. */
     private boolean step() throws InterruptedException {
-        Reclamation next = queue.poll(RETRY_MS, TimeUnit.MILLISECONDS);
-        if (next == null) {
+        long leftNs = retryNs - System.nanoTime();
+        if (leftNs <= 0) { // also while new ones come all the time
             retryAll();
+            leftNs = RETRY_NS;
+            retryNs = System.nanoTime() + RETRY_NS;
+        }
+        Reclamation next = queue.poll(leftNs, TimeUnit.NANOSECONDS);
+        if (next == null) {
             return !closed;
         }
         attempts.acquire();
