@@ -13,6 +13,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.ArenaAllocator;
@@ -241,6 +242,9 @@ public final class PostedMemory implements RemoteMemory {
                     pending.deadline);
         } catch (RuntimeException e) {
             failure = e;
+        } catch (Error e) { // the caller's memory is a file that was truncated: as in finish()
+            Unrecoverable.report(e);
+            failure = new IllegalStateException("a repeated %s failed: %s".formatted(pending.operation, e), e);
         }
         pending.ended.accept(failure);
     }
