@@ -67,6 +67,12 @@ final class Drain {
 
     private Deadline askAgain = Deadline.in(ASK_AGAIN);
 
+    /**
+     * LMRs that were moved away, and until when their former memory is expected to be freed. What is still here then is not theirs:
+     * their records do not have it. Guarded by this.
+     */
+    private final Map<Long, Deadline> movedAway = new HashMap<>();
+
     /** Moves an LMR's memory away from this node. Blocks up to its own deadline. */
     interface Mover {
         /** Whether another live node takes memory now. */
@@ -194,7 +200,9 @@ final class Drain {
         long unknownBytes = 0;
         for (Map.Entry<Long, Long> held : here.entrySet()) {
             NamedLmrs.Named known = ofNames.get(held.getKey());
-            if (known != null ? isHere(known.lmr()) : mayBeAnonymous(held.getKey(), gone)) {
+            if (known != null
+                    ? isHere(known.lmr())
+                    : !hasMovedAway(held.getKey()) && mayBeAnonymous(held.getKey(), gone)) {
                 movable.add(new Held(held.getKey(), known == null ? null : known.name(), held.getValue()));
             } else {
                 unknownBytes += held.getValue();
@@ -209,6 +217,11 @@ final class Drain {
         return lmr.state() != LmrRecord.State.FREEING
                 && (lmr.shares().stream().anyMatch(share -> share.node() == self.id())
                         || (move != null && move.shares().stream().anyMatch(share -> share.node() == self.id())));
+    }
+
+    private synchronized boolean hasMovedAway(long id) {
+        Deadline expected = movedAway.get(id);
+        return expected != null && expected.passed();
     }
 
     private boolean mayBeAnonymous(long id, Set<Integer> gone) {
@@ -239,6 +252,9 @@ final class Drain {
     private void move(Held held, Map<Long, String> failures, BooleanSupplier wanted) {
         try {
             mover.evacuate(held.name(), held.id(), held.bytes(), wanted);
+            synchronized (this) {
+                movedAway.putIfAbsent(held.id(), Deadline.in(STUCK));
+            }
         } catch (LmrFreedException | LmrNotFoundException e) {
             synchronized (this) {
                 notAnonymous.add(held.id()); // named LMRs are looked up in every round

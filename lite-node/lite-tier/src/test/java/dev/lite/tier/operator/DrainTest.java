@@ -22,7 +22,9 @@ import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -378,6 +380,20 @@ class DrainTest {
             assertThat(Arrays.equals(all(other), content(2))).isTrue();
             assertThat(third.state()).isEqualTo(State.FAILED);
             assertThat(third.note()).contains("nothing");
+        }
+    }
+
+    /** A node may have lost the answer to an allocation for a move that failed. */
+    @Test
+    void memoryThatTheRecordOfItsLmrDoesNotHaveDoesNotKeepADrainFromItsEnd() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(2)) {
+            LmrHandle made = cluster.attach(0).memory().malloc(anonymous(Placement.local()));
+            ArenaAllocator allocator = Inside.field(cluster.node(1), "allocator", ArenaAllocator.class);
+            assertThat(allocator.allocate(made.id(), 4096, 1, 1)).hasSize(1);
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(made.fetchAdd(0, 1)).isZero();
         }
     }
 
