@@ -17,7 +17,9 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.tier.memory.BlankMappings;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.MappingOwner;
+import java.time.Duration;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -33,6 +35,9 @@ public final class MemoryService {
     public static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
 
     private static final long MOVE_PAUSE_NS = 5_000_000;
+
+    /** How long a handle that ends waits for its operations in flight. */
+    private static final Duration END_TIMEOUT = Duration.ofSeconds(5);
 
     private final int self;
     private final long lmrBytesMax;
@@ -171,14 +176,19 @@ public final class MemoryService {
         }
     }
 
-    /** Frees a prepared LMR and ends its handle. Its owner uncounts the handle itself. */
+    /** Frees a prepared LMR and ends its handle. */
     public void discard(Mapping mapping) {
         discard(mapping, false);
     }
 
     private void discard(Mapping mapping, boolean unlessPublished) {
         mapping.end(new LmrFreedException("it was not published"));
-        mappings.remove(mapping);
+        // Released, not only removed: the end of its session may release it at the same time, and it counts once. With
+        // an operation
+        // in flight it stays in the table, where the reclamation finds it.
+        if (Mapping.awaitEnd(List.of(mapping), Deadline.in(END_TIMEOUT))) {
+            mapping.release();
+        }
         String name = mapping.name().orElse(null);
         if (unlessPublished && name != null) {
             reclaimer.reclaimUnlessPublished(name, mapping.lmr());

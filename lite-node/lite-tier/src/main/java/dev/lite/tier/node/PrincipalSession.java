@@ -189,9 +189,11 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     private Mapping prepare(LmrSpec spec, int granted, Deadline until) {
         countHandle();
-        boolean kept = false;
+        boolean counted = true;
         try {
             Mapping mapping = lmrs.memory().prepare(this, principal, spec, granted, until);
+            counted = false; // from now on, release() of the mapping counts down
+            boolean kept;
             synchronized (this) {
                 kept = !closed;
                 if (kept) {
@@ -210,7 +212,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             mapping.gate(); // a change may have missed it before it was in the table
             return mapping;
         } finally {
-            if (!kept) {
+            if (counted) {
                 uncountHandle();
             }
         }
@@ -248,9 +250,6 @@ final class PrincipalSession implements TierSession, HandleOwner {
             publishing.remove(mapping.id());
             untilItIsFreed = untilFreed.remove(mapping.id());
             late = closed && published;
-            if (!published) {
-                uncountHandle(); // the handle has ended
-            }
             if (!published || untilItIsFreed || late) {
                 forget(mapping.id());
             }
