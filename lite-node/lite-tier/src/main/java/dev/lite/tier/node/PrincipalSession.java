@@ -54,6 +54,8 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     private static final long CREATE_PAUSE_NS = 2_000_000;
 
+    private static final int OF_SESSION_MIN = 1024;
+
     private final LiteNode node;
     private final LmrServices lmrs;
     private final TierRpc rpc;
@@ -70,6 +72,10 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @GuardedBy("this")
     private final Map<Long, LmrRecord> ofSession = new HashMap<>(); // LMRs to free at the end; names are below
+
+    /** From so many on, the LMRs that others have freed are looked for. */
+    @GuardedBy("this")
+    private int ofSessionMax = OF_SESSION_MIN;
 
     @GuardedBy("this")
     private final Map<Long, String> namesOfSession = new HashMap<>();
@@ -197,6 +203,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             synchronized (this) {
                 kept = !closed;
                 if (kept) {
+                    forgetFreed();
                     ofSession.put(mapping.id(), mapping.lmr());
                     mapping.name().ifPresent(name -> namesOfSession.put(mapping.id(), name));
                     prepared.add(mapping);
@@ -261,6 +268,18 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 lmrs.masterOperations().freeLater(mapping.name().orElse(null), mapping.lmr());
             }
             throw ended();
+        }
+    }
+
+    /** Anonymous LMRs that others have freed: a session that makes LMRs for others may last for very many. */
+    @GuardedBy("this")
+    private void forgetFreed() {
+        if (ofSession.size() >= ofSessionMax) {
+            Set<Long> named = namesOfSession.keySet();
+            ofSession
+                    .keySet()
+                    .removeIf(id -> !named.contains(id) && !lmrs.records().knows(id));
+            ofSessionMax = Math.max(OF_SESSION_MIN, 2 * ofSession.size());
         }
     }
 

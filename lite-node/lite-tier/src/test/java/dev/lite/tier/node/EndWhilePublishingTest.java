@@ -9,6 +9,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
@@ -17,9 +18,12 @@ import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -107,5 +111,18 @@ class EndWhilePublishingTest {
         assertThat(session.handles()).isZero();
         assertThat(held).isNotNull();
         node.attach("other").sync().lock("l").acquire(LONG).close();
+    }
+
+    /** One application makes LMRs and sends their ids, another one frees them. */
+    @Test
+    void aSessionForgetsItsLmrsThatOthersHaveFreed() {
+        try (TierSession creator = node.open("app", "test");
+                TierSession consumer = node.open("app", "test")) {
+            for (int made = 0; made < 5_000; made++) {
+                long id = creator.malloc(LmrSpec.of(64), LONG).id();
+                consumer.map(id, Set.of(Permission.MASTER), LONG).free(LONG);
+            }
+            assertThat(Inside.field(creator, "ofSession", Map.class).size()).isLessThan(2_000);
+        }
     }
 }
