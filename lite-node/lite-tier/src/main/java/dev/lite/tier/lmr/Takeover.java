@@ -5,6 +5,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.concurrent.Executor;
@@ -25,6 +26,10 @@ final class Takeover {
 
     /** The time for a scan of all records: 100,000 take some seconds. */
     private static final Duration SCAN_TIMEOUT = Duration.ofMinutes(2);
+
+    private static final long LOOK_NS = 100_000_000;
+    private static final long RETRY_NS_MIN = 1_000_000_000;
+    private static final long RETRY_NS_MAX = 30_000_000_000L;
 
     private final int self;
     private final ClusterDirectory directory;
@@ -62,39 +67,62 @@ final class Takeover {
     }
 
     private void run() {
-        int seen;
-        do {
-            seen = wanted.get();
-            try {
-                if (isFirst()) {
-                    scanRecords();
+        long pauseNs = RETRY_NS_MIN;
+        while (true) {
+            int seen = wanted.get();
+            if (attempt()) {
+                if (wanted.compareAndSet(seen, 0)) {
+                    return;
                 }
-            } catch (LiteException e) {
-                log.info("the takeover of fenced nodes' work waits for the next fence: {}", e.getMessage());
-            } catch (RejectedExecutionException e) {
-                log.debug("the takeover of fenced nodes' work ends: the node stops");
-            } catch (RuntimeException | Error e) { // the next fence must find no takeover under way
-                Unrecoverable.report(e);
-                log.error("the takeover of fenced nodes' work failed", e);
+                continue;
             }
-        } while (!wanted.compareAndSet(seen, 0));
+            Thread thread = Thread.currentThread();
+            Deadline next = Deadline.in(Duration.ofNanos(pauseNs)); // or at the next fence
+            boolean unused = Polling.until(() -> wanted.get() != seen || thread.isInterrupted(), next, LOOK_NS);
+            if (thread.isInterrupted()) {
+                return; // this node stops
+            }
+            pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
+        }
+    }
+
+    /** Takes over what can be taken over now; returns whether that was all. The next fence may never come, so the rest is tried again. */
+    private boolean attempt() {
+        try {
+            return !isFirst() || scanRecords();
+        } catch (LiteException e) {
+            log.info("the takeover of fenced nodes' work is tried again: {}", e.getMessage());
+        } catch (RejectedExecutionException e) {
+            log.debug("the takeover of fenced nodes' work ends: the node stops");
+            return true;
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            log.error("the takeover of fenced nodes' work failed; it is tried again", e);
+        }
+        return false;
     }
 
     private boolean isFirst() {
         return directory.nodesNow(CALL).stream().mapToInt(NodeRecord::id).min().orElse(self) == self;
     }
 
-    private void scanRecords() {
-        Deadline deadline = Deadline.in(SCAN_TIMEOUT);
-        named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, deadline)
-                .values()
-                .forEach(found -> {
-                    LmrRecord lmr = found.lmr();
-                    if (lmr.state() == LmrRecord.State.FREEING) {
-                        reclaimer.takeOver(found.name(), lmr);
-                    } else {
-                        masters.undoIfAbandoned(found.name(), lmr.id(), deadline);
-                    }
-                });
+    /** Returns whether all was taken over; one LMR does not keep the others from it. */
+    private boolean scanRecords() {
+        boolean all = true;
+        for (NamedLmrs.Named found : named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, Deadline.in(SCAN_TIMEOUT))
+                .values()) {
+            LmrRecord lmr = found.lmr();
+            if (lmr.state() == LmrRecord.State.FREEING) {
+                reclaimer.takeOver(found.name(), lmr);
+                continue;
+            }
+            try {
+                masters.undoIfAbandoned(found.name(), lmr.id(), Deadline.in(CALL));
+            } catch (LiteException e) {
+                log.info("the move of lmr={} cannot be undone now: {}", lmr.id(), e.getMessage());
+                all = false;
+            }
+        }
+        return all;
     }
 }
