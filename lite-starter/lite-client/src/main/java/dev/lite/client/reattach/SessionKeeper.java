@@ -2,7 +2,6 @@ package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
@@ -92,7 +91,7 @@ final class SessionKeeper implements AutoCloseable {
             try {
                 Lite unused = open(Deadline.in(Duration.ZERO));
                 return;
-            } catch (LiteException e) {
+            } catch (RuntimeException | Error e) { // whatever it is: nobody else makes the next attempt
                 if (pauseNs == RETRY_NS_MIN && session == null) {
                     LOG.warn("Cannot attach to {} yet; retrying: {}", options.socket(), e.getMessage());
                 } else {

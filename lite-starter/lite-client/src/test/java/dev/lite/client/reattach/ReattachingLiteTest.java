@@ -18,11 +18,15 @@ import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeSync;
 import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
@@ -430,6 +434,37 @@ class ReattachingLiteTest {
         sessions.getLast().lose();
         assertThat(lite.nodes()).hasSize(2);
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
+    }
+
+    /** For example because the process has no file descriptor or thread left for a moment. */
+    @Test
+    void aHandlerIsRegisteredAgainAlthoughAttemptsToAttachFailUnexpectedly() {
+        Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+        ReattachingLite own = ReattachingLite.attach(
+                AttachOptions.to(Path.of("/tmp/x.sock"), "test").withDeadline(LONG), options -> {
+                    Throwable next = failures.poll();
+                    if (next instanceof RuntimeException failure) {
+                        throw failure;
+                    }
+                    if (next instanceof Error failure) {
+                        throw failure;
+                    }
+                    sessions.add(new FakeLite(options));
+                    return sessions.getLast();
+                });
+        RpcServer server = own.rpc().register("f", 1, call -> call.request());
+        int before = sessions.size();
+        failures.add(new UncheckedIOException(new IOException("Too many open files")));
+        failures.add(new OutOfMemoryError("unable to create native thread"));
+        sessions.getLast().lose();
+
+        Waits.until(
+                "the function is served in the next session",
+                () -> sessions.size() == before + 1
+                        && sessions.getLast().rpc().handlers.containsKey("f"));
+        assertThat(failures).isEmpty();
+        server.close();
+        own.close();
     }
 
     @Test
