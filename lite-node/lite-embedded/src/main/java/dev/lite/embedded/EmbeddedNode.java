@@ -43,6 +43,8 @@ public final class EmbeddedNode implements AutoCloseable {
     private final LiteNode node;
     private final RunDirectory runDirectory;
     private final AtomicBoolean closed = new AtomicBoolean();
+    /** A second close waits for the first one, which may still move memory. */
+    private final Object draining = new Object();
 
     private EmbeddedNode(ClusterDirectory directory, LiteNode node, RunDirectory runDirectory) {
         this.directory = directory;
@@ -187,8 +189,10 @@ public final class EmbeddedNode implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (closed.compareAndSet(false, true)) {
-            node.drain(DRAIN).ifPresent(reason -> log.info("memory of {} is lost: {}", node.nodeName(), reason));
+        synchronized (draining) {
+            if (closed.compareAndSet(false, true)) {
+                node.drain(DRAIN).ifPresent(reason -> log.info("memory of {} is lost: {}", node.nodeName(), reason));
+            }
         }
         closeAtOnce();
     }
