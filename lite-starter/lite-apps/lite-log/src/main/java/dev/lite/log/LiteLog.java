@@ -57,7 +57,7 @@ public final class LiteLog implements AutoCloseable {
         this.lite = lite;
         this.metadata = metadata;
         this.spec = spec;
-        segments = new Segments(lite.memory(), metadata, spec, writable);
+        segments = new Segments(lite.memory(), metadata, spec, writable, deadline);
         locks = new LogLocks(lite.sync(), metadata.log, deadline);
         consumers = new Consumers(metadata, locks);
         writers = new Writers(lite, metadata, this::endPosition);

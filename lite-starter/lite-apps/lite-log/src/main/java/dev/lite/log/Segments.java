@@ -3,6 +3,7 @@ package dev.lite.log;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
@@ -11,10 +12,13 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,16 +35,19 @@ final class Segments implements AutoCloseable {
     private final LogSpec spec;
     private final Segment.Geometry geometry;
     private final boolean writable;
+    private final Duration deadline;
     /** At most as many as the log has, and one more. */
     private final ConcurrentMap<Long, Segment> mapped = new ConcurrentHashMap<>();
 
-    private final Object rolling = new Object();
+    private final ReentrantLock rolling = new ReentrantLock();
     private volatile @Nullable Segment current;
 
     @GuardedBy("rolling")
     private boolean closed;
 
-    Segments(LtMemory memory, Metadata metadata, LogSpec spec, boolean writable) {
+    /** @param deadline how long an append waits for another one that makes the next segment */
+    Segments(LtMemory memory, Metadata metadata, LogSpec spec, boolean writable, Duration deadline) {
+        this.deadline = deadline;
         this.memory = memory;
         this.metadata = metadata;
         this.spec = spec;
@@ -66,9 +73,11 @@ final class Segments implements AutoCloseable {
      * The segment to use after this one, which is full or was cleaned.
      *
      * @param full null for the log's last segment
+     * @throws LiteTimeoutException if another append did not make it within the deadline
      */
     Segment successor(@Nullable Segment full) {
-        synchronized (rolling) {
+        awaitRolling();
+        try {
             Segment now = current;
             if (now != null && now != full) {
                 return now;
@@ -85,7 +94,23 @@ final class Segments implements AutoCloseable {
             current = next;
             forgetCleaned();
             return next;
+        } finally {
+            rolling.unlock();
         }
+    }
+
+    private void awaitRolling() {
+        try {
+            // Without a wait at first, so that a thread that is interrupted already may append.
+            if (rolling.tryLock() || rolling.tryLock(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
+                return;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        throw new LiteTimeoutException(
+                "the next segment of log \"%s\" was not there within %s, or the wait for it was interrupted"
+                        .formatted(metadata.log, deadline));
     }
 
     /** Creates the segment after this one, if there is none, so that the writers need not wait for it later. */
@@ -231,9 +256,12 @@ final class Segments implements AutoCloseable {
 
     @Override
     public void close() {
-        synchronized (rolling) {
+        rolling.lock();
+        try {
             closed = true;
             current = null;
+        } finally {
+            rolling.unlock();
         }
         mapped.values().forEach(segment -> unmap(segment.handle));
         mapped.clear();

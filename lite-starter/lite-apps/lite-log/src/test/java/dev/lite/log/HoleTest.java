@@ -128,8 +128,12 @@ class HoleTest {
     @Test
     void aLogThatIsClosedWhileItMakesASegmentFreesNothing() {
         LiteLog log = fixture.create("closing", small());
-        Segments late =
-                new Segments(fixture.session(1).memory(), unmappedMetadata("closing"), small(), true); // as after close
+        Segments late = new Segments(
+                fixture.session(1).memory(),
+                unmappedMetadata("closing"),
+                small(),
+                true,
+                Waits.seconds(20)); // as after close
         log.append(bytes("kept"));
         assertThatThrownBy(() -> late.created(0))
                 .isInstanceOf(LogStateException.class)

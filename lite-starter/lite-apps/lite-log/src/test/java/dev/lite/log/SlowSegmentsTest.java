@@ -1,0 +1,81 @@
+package dev.lite.log;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** A log whose next segment cannot be created, because a node or the directory does not answer. */
+class SlowSegmentsTest {
+    private static final int THREADS = 40;
+    private static final Duration NO_ANSWER = Duration.ofMillis(300);
+
+    /** Each waits for itself, and not for the attempts of all others. */
+    @Test
+    void manyAppendsFailAtTheirDeadlineAndNotOneAfterTheOther() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog log = new LiteLogs(withoutFurtherSegments(fixture.session(0)), Duration.ofMillis(500))
+                    .create("slow", LogFixture.small());
+            byte[] entry = new byte[1000];
+            fill(log, entry);
+            AtomicInteger failed = new AtomicInteger();
+            long startNs = System.nanoTime();
+            List<Thread> threads = new ArrayList<>();
+            for (int thread = 0; thread < THREADS; thread++) {
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        assertThat(log.append(entry)).isNotNegative();
+                    } catch (LiteTimeoutException e) {
+                        failed.incrementAndGet();
+                    }
+                }));
+            }
+            threads.forEach(Waits::join);
+            assertThat(failed).hasValue(THREADS);
+            assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(NO_ANSWER.multipliedBy(THREADS / 2));
+        }
+    }
+
+    private static void fill(LiteLog log, byte[] entry) {
+        try {
+            while (true) {
+                assertThat(LogPosition.segment(log.append(entry))).isZero();
+            }
+        } catch (LiteTimeoutException e) {
+            assertThat(e).hasMessage("no answer");
+        }
+    }
+
+    private static Lite withoutFurtherSegments(Lite lite) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    if (method.getName().equals("createOrMap")
+                            && arguments[0] instanceof LmrSpec spec
+                            && String.valueOf(spec.name()).endsWith("/1")) {
+                        Waits.pass(NO_ANSWER);
+                        throw new LiteTimeoutException("no answer");
+                    }
+                    try {
+                        return method.invoke(lite.memory(), arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+}
