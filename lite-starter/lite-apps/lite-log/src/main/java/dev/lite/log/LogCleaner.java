@@ -2,7 +2,6 @@ package dev.lite.log;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -79,13 +78,13 @@ public final class LogCleaner implements AutoCloseable {
                 // Another cleaner works, or the node is away.
             } catch (LmrFreedException | LogStateException e) {
                 return; // the log was closed or deleted
-            } catch (LiteException e) {
+            } catch (RuntimeException | Error e) { // also an Error: the log would not be cleaned any more
                 elected = false; // the lock was released
                 if (end.getCount() == 0 || isSessionOver.getAsBoolean()) {
                     return;
                 }
                 System.getLogger(LogCleaner.class.getName())
-                        .log(Logger.Level.WARNING, "The cleaner of log {0} pauses: {1}", metadata.log, e.getMessage());
+                        .log(Logger.Level.WARNING, "The cleaner of log {0} pauses: {1}", metadata.log, e);
                 if (ended(PAUSE_AFTER_ERROR)) {
                     return;
                 }

@@ -9,10 +9,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -72,6 +75,34 @@ class CleanerTest {
         Waits.until("segments 0 to 2 are removed", () -> first(log) == 3);
         assertThat(cleaner.segmentsRemoved()).isEqualTo(3);
         assertThat(closed.segmentsRemoved()).isZero();
+    }
+
+    /** For example because the heap is full for a moment. */
+    @Test
+    void anErrorDoesNotEndTheCleaner() {
+        fixture.create("error", small().withRetentionBytes(0));
+        LiteLog log = new LiteLogs(failingOnce(fixture.session(0))).open("error");
+        fill(log, 4);
+        LogCleaner cleaner = log.startCleaner();
+        Waits.until("segments 0 to 2 are removed", () -> first(log) == 3);
+        assertThat(cleaner.segmentsRemoved()).isEqualTo(3);
+    }
+
+    /** The first mapping of a segment by a cleaner fails. */
+    private static Lite failingOnce(Lite lite) {
+        AtomicBoolean once = new AtomicBoolean();
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    if (method.getName().equals("map") && arguments[1] == Permission.MASTER && !once.getAndSet(true)) {
+                        throw new OutOfMemoryError("of this test");
+                    }
+                    return method.invoke(lite.memory(), arguments);
+                });
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
     }
 
     @Test
