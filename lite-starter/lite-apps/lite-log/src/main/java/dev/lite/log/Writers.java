@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -39,7 +40,9 @@ final class Writers implements AutoCloseable {
     private final AtomicBoolean proving = new AtomicBoolean();
     private volatile @Nullable Mark mark;
 
-    @GuardedBy("this")
+    private final ReentrantLock registering = new ReentrantLock();
+
+    @GuardedBy("registering")
     private boolean closed;
 
     /**
@@ -87,18 +90,26 @@ final class Writers implements AutoCloseable {
         }
     }
 
-    private synchronized void register(@Nullable Mark ended) {
-        if (closed || !Objects.equals(mark, ended)) {
+    /** Another thread that registers is not waited for: it may wait for a node. */
+    private void register(@Nullable Mark ended) {
+        if (!registering.tryLock()) {
             return;
         }
-        if (ended != null) {
-            openHoles();
-            release(ended.row, ended.handle.id());
-            mark = null;
-        }
-        mark = newMark();
-        if (mark == null) {
-            proveSoon(); // frees the rows of writers that have ended
+        try {
+            if (closed || !Objects.equals(mark, ended)) {
+                return;
+            }
+            if (ended != null) {
+                openHoles();
+                release(ended.row, ended.handle.id());
+                mark = null;
+            }
+            mark = newMark();
+            if (mark == null) {
+                proveSoon(); // frees the rows of writers that have ended
+            }
+        } finally {
+            registering.unlock();
         }
     }
 
@@ -206,17 +217,20 @@ final class Writers implements AutoCloseable {
 
     /** Appends of this process have ended. */
     @Override
-    public synchronized void close() {
-        closed = true;
-        Mark known = mark;
-        mark = null;
-        if (known != null) {
-            try {
+    public void close() {
+        registering.lock();
+        try {
+            closed = true;
+            Mark known = mark;
+            mark = null;
+            if (known != null) {
                 release(known.row, known.handle.id());
                 known.handle.free();
-            } catch (LiteException e) {
-                // The session has ended, or the log was deleted: the mark ends with the session.
             }
+        } catch (LiteException e) {
+            // The session has ended, or the log was deleted: the mark ends with the session.
+        } finally {
+            registering.unlock();
         }
     }
 }

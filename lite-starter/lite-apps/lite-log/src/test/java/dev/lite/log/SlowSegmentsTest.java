@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiPredicate;
 import org.junit.jupiter.api.Test;
 
 /** A log whose next segment cannot be created, because a node or the directory does not answer. */
@@ -47,6 +48,25 @@ class SlowSegmentsTest {
         }
     }
 
+    /** Its mark only saves readers time. */
+    @Test
+    void aWriterThatCannotRegisterHoldsUpOneAppendAndNotAllOneAfterTheOther() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            assertThat(fixture.create("unmarked", LogFixture.small()).isClosed())
+                    .isFalse();
+            LiteLog log = new LiteLogs(withoutMarks(fixture.session(0)), Waits.seconds(20)).open("unmarked");
+            long startNs = System.nanoTime();
+            List<Thread> threads = new ArrayList<>();
+            for (int thread = 0; thread < THREADS; thread++) {
+                threads.add(Thread.ofPlatform()
+                        .start(() -> assertThat(log.append(new byte[10])).isNotNegative()));
+            }
+            threads.forEach(Waits::join);
+            assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(NO_ANSWER.multipliedBy(THREADS / 2));
+            assertThat(LogFixture.read(log.reader(0))).hasSize(THREADS);
+        }
+    }
+
     private static void fill(LiteLog log, byte[] entry) {
         try {
             while (true) {
@@ -57,12 +77,21 @@ class SlowSegmentsTest {
         }
     }
 
+    private static Lite withoutMarks(Lite lite) {
+        return without(lite, (method, spec) -> method.equals("malloc"));
+    }
+
     private static Lite withoutFurtherSegments(Lite lite) {
+        return without(
+                lite,
+                (method, spec) -> method.equals("createOrMap")
+                        && String.valueOf(spec.name()).endsWith("/1"));
+    }
+
+    private static Lite without(Lite lite, BiPredicate<String, LmrSpec> unanswered) {
         LtMemory memory = (LtMemory) Proxy.newProxyInstance(
                 LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
-                    if (method.getName().equals("createOrMap")
-                            && arguments[0] instanceof LmrSpec spec
-                            && String.valueOf(spec.name()).endsWith("/1")) {
+                    if (arguments[0] instanceof LmrSpec spec && unanswered.test(method.getName(), spec)) {
                         Waits.pass(NO_ANSWER);
                         throw new LiteTimeoutException("no answer");
                     }
