@@ -242,7 +242,9 @@ public final class PostedMemory implements RemoteMemory {
                     pending.deadline);
         } catch (RuntimeException e) {
             failure = e;
-        } catch (Error e) { // the caller's memory is a file that was truncated: as in finish()
+        } catch (InternalError e) { // the caller's memory is a file that was truncated, as in finish()
+            failure = new IllegalStateException("the memory of a %s failed: %s".formatted(pending.operation, e), e);
+        } catch (Error e) { // without an end, its caller would wait for ever
             Unrecoverable.report(e);
             failure = new IllegalStateException("a repeated %s failed: %s".formatted(pending.operation, e), e);
         }
