@@ -15,6 +15,7 @@ import dev.lite.cluster.LmrRecord.State;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
@@ -427,6 +428,10 @@ public final class Masters {
         } catch (LiteException e) {
             log.debug("the move of lmr={} is not undone yet: {}", id, e.getMessage());
             return false;
+        } catch (RuntimeException | Error e) { // else nobody undoes it while this node lives
+            Unrecoverable.report(e);
+            log.warn("the move of lmr={} is not undone yet", id, e);
+            return false;
         }
     }
 
@@ -480,26 +485,40 @@ public final class Masters {
         LmrRecord to = from.moved();
         AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
         List<CompletableFuture<Void>> shares = new ArrayList<>();
-        for (int share = 0; share < from.shares().size(); share++) {
-            int first = share;
-            if (to.shares().contains(from.shares().get(share))) {
-                continue; // it stays
+        try {
+            for (int share = 0; share < from.shares().size(); share++) {
+                int first = share;
+                if (to.shares().contains(from.shares().get(share))) {
+                    continue; // it stays
+                }
+                shares.add(CompletableFuture.runAsync(
+                        () -> {
+                            try {
+                                copyShare(move.incarnation(), from, to, first, destination, copies, failure, deadline);
+                            } catch (RuntimeException | Error e) {
+                                failure.compareAndSet(null, asException(e, from.id()));
+                            }
+                        },
+                        executor));
             }
-            shares.add(CompletableFuture.runAsync(
-                    () -> {
-                        try {
-                            copyShare(move.incarnation(), from, to, first, destination, copies, failure, deadline);
-                        } catch (RuntimeException e) {
-                            failure.compareAndSet(null, e);
-                        }
-                    },
-                    executor));
+        } catch (RuntimeException | Error e) { // no thread for it
+            failure.compareAndSet(null, asException(e, from.id()));
         }
-        shares.forEach(CompletableFuture::join); // every step has the deadline
+        // All of them, whatever fails: what still copies would write to memory that has a new owner. Every step has the
+        // deadline.
+        shares.forEach(CompletableFuture::join);
         RuntimeException failed = failure.get();
         if (failed != null) {
             throw failed;
         }
+    }
+
+    private static RuntimeException asException(Throwable failure, long id) {
+        if (failure instanceof RuntimeException exception) {
+            return exception;
+        }
+        Unrecoverable.report(failure);
+        return new LmrUnavailableException("moving LMR %d failed: %s".formatted(id, failure), failure);
     }
 
     private void copyShare(

@@ -96,6 +96,9 @@ public final class Reclaimer implements AutoCloseable {
             }
         } catch (LiteException e) {
             log.info("freeing lmr={} continues in the background: {}", lmr.id(), e.getMessage());
+        } catch (RuntimeException | Error e) { // the reclamation must not be lost
+            Unrecoverable.report(e);
+            log.error("freeing lmr={} failed; trying again in the background", lmr.id(), e);
         }
         enqueue(reclamation);
     }
