@@ -30,15 +30,23 @@ public final class LmrPlaces {
      * wait for the node as long as each may.
      */
     long[] of(LmrRecord lmr, Deadline deadline) {
-        return Layout.places(lmr, node -> mappedBase(node, deadline));
+        return Layout.places(lmr, node -> mappedBase(lmr, node, deadline));
     }
 
-    private long mappedBase(int node, Deadline deadline) {
+    private long mappedBase(LmrRecord lmr, int node, Deadline deadline) {
         if (node == self) {
             return arena.address();
         }
         Peer owner = owner(node, deadline);
-        return owner == null ? 0 : owner.endpoint().mappedAddress();
+        // It may still be the connection to the node's former process, which had another arena.
+        return owner == null || !isIn(lmr, node, owner.hello().arenaId())
+                ? 0
+                : owner.endpoint().mappedAddress();
+    }
+
+    private static boolean isIn(LmrRecord lmr, int node, UUID arenaId) {
+        return lmr.shares().stream()
+                .allMatch(share -> share.node() != node || share.arena().equals(arenaId));
     }
 
     /**

@@ -235,8 +235,10 @@ public final class MappingChanges implements PeerListener {
         if (former != null && !former.equals(peer.hello().arenaId())) {
             LiteException why = new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
-            for (Mapping mapping : mappings.find(
-                    found -> found.lmr().shares().stream().anyMatch(share -> share.node() == peer.id()))) {
+            UUID now = peer.hello().arenaId();
+            for (Mapping mapping : mappings.find(found -> found.lmr().shares().stream()
+                    .anyMatch(
+                            share -> share.node() == peer.id() && !share.arena().equals(now)))) {
                 mapping.end(why);
             }
         }
