@@ -164,7 +164,8 @@ public final class LiteLogs implements AutoCloseable {
     }
 
     /**
-     * Opens a log: for reading only, if this principal may only read it.
+     * Opens a log: for reading only, if this principal may only read it. Such a reader waits at a hole that a killed writer left until a
+     * reader with more permissions has sealed it.
      *
      * @throws LmrNotFoundException if there is no log of this name
      * @throws LogStateException if its creator ended halfway, it was deleted, or the memory of this name is not that of a log
