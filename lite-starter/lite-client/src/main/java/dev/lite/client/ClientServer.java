@@ -437,12 +437,15 @@ final class ClientServer implements RpcServer {
             if (hasHandler) {
                 incoming.leaveNode();
             }
-            commands.close(id);
-            refuseAhead();
-            if (hasHandler) {
-                Thread unused = Thread.ofVirtual().name("lite-client-serve").start(this::finish);
-            } else {
-                incoming.close();
+            try {
+                commands.close(id);
+            } finally { // also if the node did not answer
+                refuseAhead();
+                if (hasHandler) {
+                    Thread unused = Thread.ofVirtual().name("lite-client-serve").start(this::finish);
+                } else {
+                    incoming.close();
+                }
             }
         }
     }

@@ -448,6 +448,22 @@ class SessionRpcTest {
     }
 
     @Test
+    void aCallThatNoThreadHasTakenIsRefusedAlthoughTheNodeDoesNotAnswerTheCloseOfItsServer() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(LONG));
+            fixture.node.completeWithTwoCalls(fixture.node.awaitHeldCommand(), 1, 2, "call");
+            assertThat(text(await(receiving).request())).isEqualTo("call");
+
+            fixture.node.holdRequests(RpcClose.class::isInstance);
+            assertThatThrownBy(server::close).isInstanceOf(LiteTimeoutException.class);
+
+            assertThat(fixture.node.awaitReply()).startsWith("fail").contains(" 2: ");
+        }
+    }
+
+    @Test
     void aCallIsRefusedIfTheNodeDoesNotTellWhoItsCallerIs() throws IOException {
         try (SessionFixture fixture = new SessionFixture(SHORT)) {
             fixture.node.holdCommands(SessionRpcTest::receives);

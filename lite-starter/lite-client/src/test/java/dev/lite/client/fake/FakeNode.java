@@ -11,6 +11,7 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.Doorbell;
+import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionChannel;
@@ -209,6 +210,17 @@ public final class FakeNode implements AutoCloseable {
         RawMemory.putLong(current.slot(command.slot()) + SessionArea.ORIGIN, 1);
         RawMemory.putInt(current.slot(command.slot()) + SessionArea.REPLY_BYTES_MAX, replyBytesMax);
         complete(command, bytes.length);
+    }
+
+    /** Likewise, with a further call behind it. */
+    public void completeWithTwoCalls(Command command, long call, long further, String request) {
+        Session current = current();
+        byte[] bytes = request.getBytes(StandardCharsets.UTF_8);
+        long at = current.window(command.slot()) + FurtherCalls.after(bytes.length);
+        FurtherCalls.put(at, further, 1, bytes.length, 0, WINDOW_BYTES);
+        RawMemory.copyFrom(MemorySegment.ofArray(bytes), 0, FurtherCalls.message(at), bytes.length);
+        RawMemory.putInt(current.slot(command.slot()) + SessionArea.FURTHER, 1);
+        completeWithCall(command, call, request);
     }
 
     /** Closes the current session's connection without a message, like a killed node. */
