@@ -28,6 +28,7 @@ public final class MapReduce implements AutoCloseable {
     private static final Duration PROGRESS = Duration.ofMillis(500);
 
     private final Lite lite;
+    private final String group;
     private final HeldLock lock;
     private final Crew crew;
     private final RpcServer server;
@@ -35,6 +36,7 @@ public final class MapReduce implements AutoCloseable {
 
     private MapReduce(Lite lite, String group, Duration workerTimeout, HeldLock lock) {
         this.lite = lite;
+        this.group = group;
         this.lock = lock;
         crew = new Crew(lite, workerTimeout);
         server = lite.rpc().register(function(group), CALLS_MAX, crew);
@@ -100,13 +102,19 @@ public final class MapReduce implements AutoCloseable {
      * {@link JobSpec#workerWait}.
      *
      * @param progress gets the job page about twice a second, on this thread
-     * @throws MrException if the job cannot start or fails, or another one is running; no live worker has anything of it allocated
+     * @throws MrException if the job cannot start or fails, another one is running, or the session was lost since the master was opened; no
+     *     live worker has anything of it allocated
      */
     public JobResult run(JobSpec spec, Consumer<JobStatus> progress) {
         if (!oneJob.tryLock()) {
             throw new MrException("a job is running; a master runs one at a time");
         }
         try {
+            if (!lock.isHeld()) {
+                throw new MrException(
+                        "the master of the group \"%s\" is closed, or lost its session, and another one may have the group: close it and open another one"
+                                .formatted(group));
+            }
             return runChecked(spec, progress);
         } catch (LiteException e) {
             throw new MrException("the job %s failed: %s".formatted(spec.job().getName(), e.getMessage()), e);

@@ -156,10 +156,10 @@ public final class MrWorker implements AutoCloseable {
             }
             try {
                 mine.life().putLong(0, ++beats);
-            } catch (LiteException e) {
+                tasks.forEach(TaskThread::checkBoard);
+            } catch (RuntimeException | Error e) { // also an Error: nobody else would register this worker again
                 lost(mine);
             }
-            tasks.forEach(TaskThread::checkBoard);
         }
     }
 
@@ -216,8 +216,8 @@ public final class MrWorker implements AutoCloseable {
             } finally {
                 lock.unlock();
             }
-        } catch (LiteException e) {
-            // There is no master now, or no node: the next attempt comes soon.
+        } catch (RuntimeException | Error e) {
+            // There is no master now, or no node, or no memory: the next attempt comes soon.
         } finally {
             if (life != null) {
                 free(life);

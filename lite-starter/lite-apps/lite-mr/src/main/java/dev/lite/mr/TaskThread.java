@@ -61,8 +61,10 @@ final class TaskThread implements Runnable {
                 while (worker.isCurrent(registration)) {
                     step(registration);
                 }
-            } catch (RuntimeException e) {
-                // The master is lost, or this thread has a defect: the worker registers again, and its tasks run again.
+            } catch (RuntimeException | Error e) {
+                // The master is lost, or there is no memory, or this thread has a defect: the worker registers again,
+                // and its tasks run
+                // again. Without this thread, it would be a living worker that takes no tasks.
                 worker.lost(registration);
             } finally {
                 release();

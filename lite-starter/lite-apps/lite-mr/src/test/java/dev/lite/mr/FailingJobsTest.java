@@ -5,13 +5,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LtRpc;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcClient;
 import dev.lite.mr.job.Emitter;
 import dev.lite.mr.jobs.WordCount;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -139,6 +144,24 @@ class FailingJobsTest {
     }
 
     @Test
+    void aMasterWhoseSessionWasLost() throws IOException {
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x"))).withWorkerWait(Waits.seconds(1));
+        Lite lite = cluster.reattaching(0);
+        try (MapReduce lost = MapReduce.open(lite, "lost")) {
+            cluster.restartSessions(0);
+            assertThatThrownBy(() -> lost.run(spec))
+                    .isInstanceOf(MrException.class)
+                    .hasMessageContaining("close it and open another one");
+        }
+        try (MapReduce next = MapReduce.open(lite, "lost")) {
+            before = cluster.lmrBytes(); // The word of a lock stays for a minute.
+            assertThatThrownBy(() -> next.run(spec))
+                    .isInstanceOf(MrException.class)
+                    .hasMessageContaining("no worker");
+        }
+    }
+
+    @Test
     void timeoutsThatNeverEnd() throws IOException {
         Duration forever = ChronoUnit.FOREVER.getDuration();
         JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x"))).withWorkerWait(forever);
@@ -155,6 +178,57 @@ class FailingJobsTest {
                 assertThat(patient.workers()).isEqualTo(1);
             }
         }
+    }
+
+    @Test
+    void anErrorInAThreadOfAWorkerDoesNotLeaveAWorkerWithoutIt() throws IOException {
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x"))).withWorkerWait(Waits.seconds(20));
+        AtomicBoolean fails = new AtomicBoolean();
+        try (MapReduce shaky = MapReduce.open(cluster.embedded(0), "shaky")) {
+            before = cluster.lmrBytes(); // The word of a lock stays for a minute.
+            try (MrWorker worker = MrWorker.start(
+                    failingOnce(cluster.embedded(1), fails),
+                    WorkerOptions.of("shaky").withThreads(1))) {
+                Waits.until("it is registered", worker::isRegistered);
+                fails.set(true);
+                Waits.until("it has met an error", () -> !fails.get());
+                CompletableFuture<JobResult> running =
+                        CompletableFuture.supplyAsync(() -> shaky.run(spec), Thread::startVirtualThread);
+                assertThat(running).succeedsWithin(Waits.seconds(20));
+            }
+        }
+    }
+
+    /** A session whose next call to a master fails with an error when that is asked for. */
+    private static Lite failingOnce(Lite lite, AtomicBoolean fails) {
+        return proxy(
+                Lite.class,
+                lite,
+                "rpc",
+                rpc -> proxy(
+                        LtRpc.class,
+                        (LtRpc) rpc,
+                        "bind",
+                        bound -> proxy(RpcClient.class, (RpcClient) bound, "call", reply -> {
+                            if (fails.compareAndSet(true, false)) {
+                                throw new OutOfMemoryError("of a test");
+                            }
+                            return reply;
+                        })));
+    }
+
+    /** Changes what one method returns. */
+    private static <T> T proxy(Class<T> type, T real, String name, UnaryOperator<Object> change) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
+                    Object result;
+                    try {
+                        result = method.invoke(real, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                    return method.getName().equals(name) ? change.apply(result) : result;
+                }));
     }
 
     /** Its master answers after that. */
