@@ -12,9 +12,12 @@ import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.DisposableBean;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -89,6 +92,43 @@ class LiteRpcAutoConfigurationTests {
                 context -> assertThat(context.getBean(RpcHandlerRegistrar.class).keepAlive())
                         .as("without a handler")
                         .isNull());
+    }
+
+    static class Slow implements DisposableBean {
+        private final CountDownLatch begun = new CountDownLatch(1);
+        private final CountDownLatch mayEnd = new CountDownLatch(1);
+        private volatile boolean destroyed;
+
+        @LtRpcHandler("slow")
+        String slow() {
+            begun.countDown();
+            Waits.until("it may end", () -> mayEnd.getCount() == 0);
+            return destroyed ? "destroyed" : "whole";
+        }
+
+        @Override
+        public void destroy() {
+            destroyed = true;
+        }
+    }
+
+    @Test
+    void theBeansOfHandlersAreDestroyedAfterTheCallsUnderWay() {
+        runner.withBean(Slow.class).run(context -> {
+            Slow slow = context.getBean(Slow.class);
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            CompletableFuture<@Nullable String> reply = CompletableFuture.supplyAsync(
+                    () -> template.call("fake-1", "slow", null, String.class), Thread::startVirtualThread);
+            Waits.until("the call has begun", () -> slow.begun.getCount() == 0);
+            Thread closing = Thread.ofVirtual().start(context::close);
+            Waits.until("the function is closed", rpc.handlers::isEmpty);
+            Waits.pass(Duration.ofMillis(200)); // enough to destroy a bean
+            assertThat(closing.isAlive()).isTrue();
+            slow.mayEnd.countDown();
+            assertThat(reply).succeedsWithin(Waits.seconds(20)).isEqualTo("whole");
+            Waits.join(closing);
+            assertThat(slow.destroyed).isTrue();
+        });
     }
 
     /** The others would be served while their beans are destroyed. */
