@@ -17,8 +17,9 @@ import dev.lite.simulate.work.Workload;
 import dev.lite.tier.node.LiteNode;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** One run of the tier: everything in it comes from the seed. */
@@ -158,8 +159,8 @@ final class History {
         workload.settle();
         // A node that replaces a connection removes the former one's rings a little later, when the fabric reports its
         // end.
-        if (!Pause.until(simulation, FREED_NS, () -> deadRings() == null)) {
-            rule.broken(String.valueOf(deadRings()));
+        if (!Pause.until(simulation, FREED_NS, () -> left() == null)) {
+            rule.broken(String.valueOf(left()));
             return;
         }
         if (await("free everything", FREED_NS, this::isEmpty)) {
@@ -167,10 +168,13 @@ final class History {
         }
     }
 
-    private @Nullable String deadRings() {
+    /** What a node should not have any more, in words; null if there is nothing. */
+    private @Nullable String left() {
         return cluster.members().stream()
-                .map(Limits::deadRings)
-                .filter(Objects::nonNull)
+                .flatMap(member -> Stream.of(
+                        Optional.ofNullable(Limits.deadRings(member)),
+                        Optional.ofNullable(Limits.leftOfServers(member, workload.briefPrincipals()))))
+                .flatMap(Optional::stream)
                 .findFirst()
                 .orElse(null);
     }

@@ -63,4 +63,29 @@ public final class Limits {
         }
         return null;
     }
+
+    /**
+     * What a node still has of functions and ports that nobody serves any more, in words; null if there is nothing.
+     *
+     * @param ended what the names of principals whose sessions have ended begin with
+     */
+    public static @Nullable String leftOfServers(Member member, String ended) {
+        Object rpc = Internals.get(member.node(), "rpc");
+        int served = 0;
+        for (Map.Entry<?, ?> function : ((Map<?, ?>) Internals.get(rpc, "functions")).entrySet()) {
+            Object principal = Internals.getOrNull(function.getValue(), "principal");
+            if (principal != null) {
+                served++;
+                if (((String) principal).startsWith(ended)) {
+                    return "node %s serves %s for a session that has ended".formatted(member.name(), function.getKey());
+                }
+            }
+        }
+        int places = (int) Internals.get(Internals.get(rpc, "served"), "taken");
+        if (places != served) {
+            return "node %s serves %d functions, and %d places are taken".formatted(member.name(), served, places);
+        }
+        long bytes = (long) Internals.get(Internals.get(rpc, "portMemory"), "held");
+        return bytes == 0 ? null : "node %s keeps %d bytes of messages".formatted(member.name(), bytes);
+    }
 }

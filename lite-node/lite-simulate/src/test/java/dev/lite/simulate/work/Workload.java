@@ -39,6 +39,9 @@ public final class Workload {
         parts.add(new Shares(cluster));
         parts.add(new Locks(cluster));
         parts.add(new Calls(cluster));
+        if (!Without.is("services")) {
+            parts.add(new Services(cluster));
+        }
         if (!Without.is("orders")) {
             parts.add(new OperatorOrders(cluster));
         }
@@ -123,6 +126,11 @@ public final class Workload {
             }
         }
         throw new IllegalStateException("no weight");
+    }
+
+    /** What the names of principals begin with whose sessions have all ended after the workload. */
+    public String briefPrincipals() {
+        return Services.PRINCIPALS;
     }
 
     /** Lets every application end its step. */
