@@ -530,8 +530,8 @@ final class ClientServer implements RpcServer {
                     commands.session().counts().channelAnswer(reply.byteSize());
                 }
             } catch (LimitExceededException | IllegalStateException | Error e) {
-                // Too long for the caller, or its arena was closed just now, or its file was truncated: the call is
-                // still unanswered.
+                // It is too long for the caller, its arena was closed just now, or its file was truncated:
+                // the call is still unanswered.
                 answered.set(false);
                 throw e;
             } catch (ChannelEndedException e) {

@@ -181,8 +181,7 @@ final class IncomingCalls {
                 if (deadlineNs - System.nanoTime() <= 0) {
                     throw e;
                 }
-                // The function has channels, or it is time to look for calls that another thread got, or its turn is
-                // over.
+                // The function has channels, it is time to look for calls that another thread got, or the turn is over.
                 Polling.sleepNs(AGAIN_NS);
             }
         }

@@ -504,8 +504,8 @@ public final class Masters {
         } catch (RuntimeException | Error e) { // no thread for it
             failure.compareAndSet(null, asException(e, from.id()));
         }
-        // All of them, whatever fails: what still copies would write to memory that has a new owner. Every step has the
-        // deadline.
+        // All of them, whatever fails: a copy that still runs would write to memory that has a new owner.
+        // Every step has the deadline.
         shares.forEach(CompletableFuture::join);
         RuntimeException failed = failure.get();
         if (failed != null) {

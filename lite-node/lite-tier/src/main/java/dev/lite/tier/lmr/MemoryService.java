@@ -183,9 +183,8 @@ public final class MemoryService {
 
     private void discard(Mapping mapping, boolean unlessPublished) {
         mapping.end(new LmrFreedException("it was not published"));
-        // Released, not only removed: the end of its session may release it at the same time, and it counts once. With
-        // an operation
-        // in flight it stays in the table, where the reclamation finds it.
+        // Released, not only removed: the end of its session may release it at the same time, and it counts once.
+        // With an operation in flight it stays in the table, where the reclamation finds it.
         if (Mapping.awaitEnd(List.of(mapping), Deadline.in(END_TIMEOUT))) {
             mapping.release();
         }

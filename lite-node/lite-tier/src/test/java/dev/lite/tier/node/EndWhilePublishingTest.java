@@ -31,7 +31,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a session counts and keeps for its LMRs, whoever ends them. */
+/** What a session counts and keeps for its LMRs, until they end by itself or by others. */
 class EndWhilePublishingTest {
     private static final Duration LONG = Waits.seconds(20);
 

@@ -234,7 +234,7 @@ final class Segments implements AutoCloseable {
         }
     }
 
-    /** At the end, which goes on also if a node does not answer: the end of the session unmaps the handle. */
+    /** For the end of a log. A node that does not answer does not stop it: the end of the session unmaps the handle. */
     static void unmap(LmrHandle handle) {
         try {
             handle.unmap();

@@ -62,9 +62,8 @@ final class TaskThread implements Runnable {
                     step(registration);
                 }
             } catch (RuntimeException | Error e) {
-                // The master is lost, or there is no memory, or this thread has a defect: the worker registers again,
-                // and its tasks run
-                // again. Without this thread, it would be a living worker that takes no tasks.
+                // The master is lost, or there is no memory, or this thread has a defect: the worker registers
+                // again, and its tasks run again. Without this thread, it would live and take no tasks.
                 worker.lost(registration);
             } finally {
                 release();
