@@ -45,7 +45,7 @@ class RetriedFreeTest {
                             .withDefaultPermissions(Permission.READ));
             cluster.attach(1).memory().map("x", Permission.READ);
             network.pause("n1");
-            ((Mapping) made).free(Waits.seconds(0.2)); // goes on in the background
+            ((Mapping) made).free(Waits.seconds(0.2)); // continues in the background
             AtomicBoolean over = new AtomicBoolean();
             LtMemory memory = cluster.attach(0).memory();
             Thread allocating = Thread.ofPlatform().start(() -> {
