@@ -1,7 +1,8 @@
 package dev.lite.os;
 
 /** A descriptor that can be added to an {@link Epoll}. */
-public abstract sealed class Pollable implements AutoCloseable permits DuplicateDescriptor, Epoll, EventFd, TcpSocket {
+public abstract sealed class Pollable implements AutoCloseable
+        permits DuplicateDescriptor, Epoll, EventFd, TcpSocket, UnixSocket {
     final Descriptor descriptor;
 
     Pollable(int number, String name) {

@@ -22,6 +22,7 @@ final class SocketCalls {
     private static final int SOCK_SEQPACKET = 5;
     private static final int SOCK_CLOEXEC = 0x80000;
     private static final int SOL_SOCKET = 1;
+    private static final int MSG_DONTWAIT = 0x40;
     private static final int MSG_NOSIGNAL = 0x4000;
     private static final int MSG_CMSG_CLOEXEC = 0x40000000;
     private static final int SHUT_RDWR = 2;
@@ -113,17 +114,19 @@ final class SocketCalls {
         }
     }
 
-    static long send(CallState state, int descriptor) {
+    static long send(CallState state, int descriptor, boolean waits) {
+        int flags = MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT);
         try {
-            return (long) SENDMSG.invokeExact(state.capture, descriptor, state.message.address(), MSG_NOSIGNAL);
+            return (long) SENDMSG.invokeExact(state.capture, descriptor, state.message.address(), flags);
         } catch (Throwable e) {
             throw CLibrary.impossible(e);
         }
     }
 
-    static long receive(CallState state, int descriptor) {
+    static long receive(CallState state, int descriptor, boolean waits) {
+        int flags = MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT);
         try {
-            return (long) RECVMSG.invokeExact(state.capture, descriptor, state.message.address(), MSG_CMSG_CLOEXEC);
+            return (long) RECVMSG.invokeExact(state.capture, descriptor, state.message.address(), flags);
         } catch (Throwable e) {
             throw CLibrary.impossible(e);
         }

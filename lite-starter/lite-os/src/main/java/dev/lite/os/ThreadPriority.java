@@ -12,7 +12,21 @@ public final class ThreadPriority {
     private static final MethodHandle SETPRIORITY =
             CLibrary.function("setpriority", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT);
 
+    private static final MethodHandle SCHED_YIELD = CLibrary.function("sched_yield", JAVA_INT);
+
     private ThreadPriority() {}
+
+    /**
+     * Lets other threads that want this processor run first, as {@link Thread#yield} of a platform thread does. A virtual thread's yield
+     * only gives its carrier away; this call gives the carrier's processor away.
+     */
+    public static void yieldProcessor() {
+        try {
+            int unused = (int) SCHED_YIELD.invokeExact(CallState.current().capture);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
 
     /**
      * Lets the calling platform thread run behind others that want a processor. It cannot be undone.

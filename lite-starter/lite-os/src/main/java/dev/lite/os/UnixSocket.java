@@ -6,12 +6,15 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.nio.file.Path;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connected Unix socket that keeps message boundaries (SOCK_SEQPACKET) and carries file descriptors. Any thread may send,
- * receive, shut down and close; messages stay whole and in order across threads. Blocking calls pin their carrier.
+ * receive, shut down and close; messages stay whole and in order across threads. Blocking calls pin their carrier; virtual threads
+ * use {@link #trySend} and {@link #tryReceive}, and wait with {@link SocketWaits}.
  */
-public final class UnixSocket implements AutoCloseable {
+public final class UnixSocket extends Pollable {
     /** The maximum number of descriptors in one message. */
     public static final int DESCRIPTORS_MAX = 16;
 
@@ -20,10 +23,8 @@ public final class UnixSocket implements AutoCloseable {
 
     private static final int UCRED_BYTES = 12;
 
-    private final Descriptor descriptor;
-
     UnixSocket(int number, String name) {
-        descriptor = new Descriptor(number, name);
+        super(number, name);
     }
 
     /**
@@ -66,6 +67,19 @@ public final class UnixSocket implements AutoCloseable {
      *     sent), EMSGSIZE when the message is too long, EBADF when this socket is closed
      */
     public void send(MemorySegment message, long length, int... descriptors) {
+        boolean unused = send(message, length, true, descriptors);
+    }
+
+    /**
+     * {@link #send} that does not block.
+     *
+     * @return false when the peer's queue is full; nothing was sent
+     */
+    public boolean trySend(MemorySegment message, long length, int... descriptors) {
+        return send(message, length, false, descriptors);
+    }
+
+    private boolean send(MemorySegment message, long length, boolean waits, int... descriptors) {
         requireNative(message);
         if (length < 1 || length > message.byteSize()) {
             throw new IllegalArgumentException("a message has 1 to %d bytes, the size of its segment; not %d"
@@ -81,11 +95,15 @@ public final class UnixSocket implements AutoCloseable {
             state.message.prepareSend(message.address(), length, descriptors);
             long sent;
             do {
-                sent = SocketCalls.send(state, number);
+                sent = SocketCalls.send(state, number, waits);
             } while (sent < 0 && state.errno() == Errno.EINTR);
+            if (sent < 0 && !waits && state.errno() == Errno.EAGAIN) {
+                return false;
+            }
             if (sent < 0) {
                 throw new OsException("sendmsg(%s, %d bytes)".formatted(descriptor.name(), length), state.errno());
             }
+            return true;
         } finally {
             descriptor.release();
             Reference.reachabilityFence(message);
@@ -102,12 +120,28 @@ public final class UnixSocket implements AutoCloseable {
      *     when this socket is closed
      */
     public Received receive(MemorySegment buffer) {
+        return Objects.requireNonNull(receive(buffer, true));
+    }
+
+    /**
+     * {@link #receive} that does not block.
+     *
+     * @return null when no message has arrived
+     */
+    public @Nullable Received tryReceive(MemorySegment buffer) {
+        return receive(buffer, false);
+    }
+
+    private @Nullable Received receive(MemorySegment buffer, boolean waits) {
         requireNative(buffer);
         int number = descriptor.acquire("recvmsg");
         try {
             var state = CallState.current();
             state.message.prepareReceive(buffer.address(), buffer.byteSize());
-            long length = receive(state, number);
+            long length = receive(state, number, waits);
+            if (length < 0 && !waits && state.errno() == Errno.EAGAIN) {
+                return null;
+            }
             if (length < 0) {
                 throw new OsException("recvmsg(%s)".formatted(descriptor.name()), state.errno());
             }
@@ -133,10 +167,10 @@ public final class UnixSocket implements AutoCloseable {
         }
     }
 
-    private static long receive(CallState state, int number) {
+    private static long receive(CallState state, int number, boolean waits) {
         boolean reset = false;
         while (true) {
-            long length = SocketCalls.receive(state, number);
+            long length = SocketCalls.receive(state, number, waits);
             if (length >= 0) {
                 return length;
             }
@@ -215,7 +249,7 @@ public final class UnixSocket implements AutoCloseable {
     @Override
     public void close() {
         shutdown();
-        descriptor.close();
+        super.close();
     }
 
     private static void requireNative(MemorySegment segment) {
@@ -225,10 +259,5 @@ public final class UnixSocket implements AutoCloseable {
         if (!segment.scope().isAlive()) {
             throw new IllegalStateException("the segment is closed");
         }
-    }
-
-    @Override
-    public String toString() {
-        return "UnixSocket[%s]".formatted(descriptor.name());
     }
 }

@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.StagedWait;
 import java.util.concurrent.TimeUnit;
 
@@ -27,7 +28,9 @@ final class RequestPace {
         if (++requests <= FREE) {
             return false;
         }
+        // The session's thread is virtual: first its carrier, for the requests, then the carrier's processor.
         StagedWait.letOthersRun();
+        ThreadPriority.yieldProcessor();
         return true;
     }
 }

@@ -5,6 +5,7 @@ import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.SocketWaits;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Durations;
@@ -37,11 +38,12 @@ import org.slf4j.LoggerFactory;
 /**
  * Lets local applications attach to this node. The owner calls {@link #start} and {@link #close}; any thread may call the rest.
  *
- * <p><b>Threads.</b> One thread accepts connections and one {@linkplain SessionWatch watches} the data paths. Each session has a
- * platform thread for its control channel, one for its data path, and a bounded number of virtual threads. All sessions together have
- * {@value #FURTHER_THREADS_MAX} more for slow commands, divided among principals. A connection that is not admitted yet has one thread; at most {@value #GREETINGS_MAX} such connections exist. They are
- * {@linkplain FairShares divided} among user ids, as the sessions are among principals. A user id's oldest one ends for a new one: LITE's
- * client says hello at once.
+ * <p><b>Threads.</b> One thread accepts connections, one {@linkplain SocketWaits waits} for control messages, and one
+ * {@linkplain SessionWatch watches} the data paths. Each session has a virtual thread for its control channel, a bounded number of
+ * virtual threads for its requests, and a platform thread for its data path until it {@linkplain RestingSessions rests}. All sessions
+ * together have {@value #FURTHER_THREADS_MAX} more for slow commands, divided among principals. A connection that is not admitted yet
+ * has one virtual thread; at most {@value #GREETINGS_MAX} such connections exist. They are {@linkplain FairShares divided} among user
+ * ids, as the sessions are among principals. A user id's oldest one ends for a new one: LITE's client says hello at once.
  */
 public final class SessionServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SessionServer.class);
@@ -102,6 +104,9 @@ public final class SessionServer implements AutoCloseable {
     private @Nullable UnixServerSocket listening;
 
     @GuardedBy("this")
+    private @Nullable SocketWaits control;
+
+    @GuardedBy("this")
     private @Nullable Thread acceptor;
 
     private volatile boolean closed;
@@ -126,7 +131,9 @@ public final class SessionServer implements AutoCloseable {
         UnixServerSocket bound = UnixServerSocket.bind(config.socket(), config.socketMode(), BACKLOG);
         listening = bound;
         watch.start();
-        acceptor = Thread.ofPlatform().daemon().name("lite-session-accept").start(() -> accept(bound));
+        SocketWaits waits = new SocketWaits("lite-session-control", LOG::error);
+        control = waits;
+        acceptor = Thread.ofPlatform().daemon().name("lite-session-accept").start(() -> accept(bound, waits));
         LOG.info(
                 "node {} accepts sessions on {} ({} slots with windows of {} bytes each, at most {} sessions)",
                 backend.nodeName(),
@@ -182,7 +189,7 @@ public final class SessionServer implements AutoCloseable {
         return sums;
     }
 
-    private void accept(UnixServerSocket server) {
+    private void accept(UnixServerSocket server, SocketWaits waits) {
         while (!closed) {
             UnixSocket socket;
             try {
@@ -196,11 +203,11 @@ public final class SessionServer implements AutoCloseable {
                 Polling.sleepNs(ACCEPT_PAUSE_NS);
                 continue;
             }
-            begin(socket);
+            begin(socket, waits);
         }
     }
 
-    private void begin(UnixSocket socket) {
+    private void begin(UnixSocket socket, SocketWaits waits) {
         int uid;
         try {
             uid = socket.peerCredentials().uid();
@@ -214,12 +221,17 @@ public final class SessionServer implements AutoCloseable {
             socket.close();
             return;
         }
+        SessionChannel channel;
+        try {
+            channel = new SessionChannel(socket, waits);
+        } catch (OsException full) {
+            log(uid, "closing a connection", full.toString());
+            return;
+        }
         long id = ++lastId;
-        NodeSession session = new NodeSession(id, new SessionChannel(socket), this, config, backend);
-        Thread thread = Thread.ofPlatform()
-                .daemon()
-                .name("lite-session-%d-control".formatted(id))
-                .unstarted(session);
+        NodeSession session = new NodeSession(id, channel, this, config, backend);
+        Thread thread =
+                Thread.ofVirtual().name("lite-session-%d-control".formatted(id)).unstarted(session);
         connections.put(session, thread);
         long waitNs = pace.takeTurn(uid);
         if (waitNs > 0) {
@@ -354,6 +366,9 @@ public final class SessionServer implements AutoCloseable {
             LOG.warn("{} sessions on {} had not ended after 15 s", connections.size(), config.socket());
         }
         watch.close();
+        if (control != null) {
+            control.close();
+        }
         lockWaits.shutdownNow();
     }
 

@@ -5,6 +5,7 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
 import dev.lite.os.Received;
+import dev.lite.os.SocketWaits;
 import dev.lite.os.UnixSocket;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SessionChannel implements AutoCloseable {
     private final UnixSocket socket;
+    /** Null: waits block in the socket's calls. */
+    private final SocketWaits.@Nullable Watched waits;
+
     // Freed by the garbage collector: a sender may still use them after another thread closed the channel.
     @GuardedBy("sending")
     private final MemorySegment outgoing = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
@@ -24,9 +28,29 @@ public final class SessionChannel implements AutoCloseable {
     private final MemorySegment incoming = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
     private final ReentrantLock sending = new ReentrantLock();
 
-    /** Takes the connected socket over. */
+    // For waits outside the socket's calls; 0 means without limit.
+    private volatile long receiveNs;
+    private volatile long sendNs;
+
+    /** Takes the connected socket over. Waiting threads block in the kernel, so they are platform threads. */
     public SessionChannel(UnixSocket socket) {
         this.socket = socket;
+        this.waits = null;
+    }
+
+    /**
+     * Takes the connected socket over. Virtual threads may wait, and hold no carrier meanwhile.
+     *
+     * @throws OsException when the system has no room for one more socket in the set; the socket is closed
+     */
+    public SessionChannel(UnixSocket socket, SocketWaits set) {
+        this.socket = socket;
+        try {
+            this.waits = set.watch(socket);
+        } catch (OsException failed) {
+            socket.close();
+            throw failed;
+        }
     }
 
     /**
@@ -47,9 +71,22 @@ public final class SessionChannel implements AutoCloseable {
         sending.lock();
         try {
             int length = SessionCodec.encode(message, outgoing);
-            socket.send(outgoing, length, descriptors);
+            if (waits == null) {
+                socket.send(outgoing, length, descriptors);
+            } else {
+                send(waits, length, descriptors);
+            }
         } finally {
             sending.unlock();
+        }
+    }
+
+    @GuardedBy("sending")
+    private void send(SocketWaits.Watched waits, int length, int... descriptors) {
+        long timeoutNs = sendNs == 0 ? Long.MAX_VALUE : sendNs;
+        long beginNs = System.nanoTime();
+        while (!socket.trySend(outgoing, length, descriptors)) {
+            waits.awaitWritable(timeoutNs - (System.nanoTime() - beginNs));
         }
     }
 
@@ -73,7 +110,7 @@ public final class SessionChannel implements AutoCloseable {
     public @Nullable WithDescriptors receiveWithDescriptors() throws ProtocolException {
         Received received;
         try {
-            received = socket.receive(incoming);
+            received = waits == null ? socket.receive(incoming) : receive(waits);
         } catch (OsException failed) {
             return switch (failed.errno()) {
                 case Errno.ECONNRESET, Errno.EPIPE, Errno.ENOTCONN, Errno.EBADF -> null;
@@ -94,9 +131,24 @@ public final class SessionChannel implements AutoCloseable {
         }
     }
 
-    /** Sets how long receive and send may block, in nanoseconds; 0 means without limit. */
+    private Received receive(SocketWaits.Watched waits) {
+        long timeoutNs = receiveNs == 0 ? Long.MAX_VALUE : receiveNs;
+        long beginNs = System.nanoTime();
+        Received received;
+        while ((received = socket.tryReceive(incoming)) == null) {
+            waits.awaitReadable(timeoutNs - (System.nanoTime() - beginNs));
+        }
+        return received;
+    }
+
+    /** Sets how long receive and send may wait, in nanoseconds; 0 means without limit. */
     public void setTimeout(long receiveNs, long sendNs) {
-        socket.setTimeout(receiveNs, sendNs);
+        if (waits == null) {
+            socket.setTimeout(receiveNs, sendNs);
+        } else {
+            this.receiveNs = receiveNs;
+            this.sendNs = sendNs;
+        }
     }
 
     /** The credentials of the process at the other end, from the kernel. */
@@ -111,6 +163,9 @@ public final class SessionChannel implements AutoCloseable {
 
     @Override
     public void close() {
+        if (waits != null) {
+            waits.close();
+        }
         socket.close();
     }
 }
