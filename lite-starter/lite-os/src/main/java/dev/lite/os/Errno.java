@@ -20,6 +20,8 @@ public final class Errno {
     public static final int ENOMEM = 12;
     /** Permission denied. */
     public static final int EACCES = 13;
+    /** An address is not mapped. */
+    public static final int EFAULT = 14;
     /** The file exists. */
     public static final int EEXIST = 17;
     /** Invalid argument. */
@@ -62,7 +64,7 @@ public final class Errno {
             Map.entry(EAGAIN, "EAGAIN"),
             Map.entry(ENOMEM, "ENOMEM"),
             Map.entry(EACCES, "EACCES"),
-            Map.entry(14, "EFAULT"),
+            Map.entry(EFAULT, "EFAULT"),
             Map.entry(16, "EBUSY"),
             Map.entry(EEXIST, "EEXIST"),
             Map.entry(19, "ENODEV"),

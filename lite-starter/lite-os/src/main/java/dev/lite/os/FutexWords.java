@@ -32,6 +32,14 @@ public final class FutexWords {
     /** The kernel has no wait for several words. */
     private boolean single;
 
+    /** Whether the kernel has a wait for several words, since Linux 5.16. */
+    public static boolean isSupported() {
+        Linux.require();
+        CallState state = CallState.current();
+        long none = Syscalls.syscall(state, Syscalls.FUTEX_WAITV, 0, 0, 0, 0);
+        return none < 0 && state.errno() != Errno.ENOSYS; // EINVAL: no words
+    }
+
     /** Forgets all words. */
     public void clear() {
         count = 0;

@@ -245,6 +245,7 @@ final class NodeSession implements Runnable {
                 rpc,
                 locks,
                 config.spins(),
+                config.restAfter().toNanos(),
                 backend.transfersMax(),
                 lines,
                 server.furtherThreads(principal),

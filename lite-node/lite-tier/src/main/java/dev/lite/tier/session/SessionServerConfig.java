@@ -17,6 +17,8 @@ import java.time.Duration;
  * @param requestsMax the limit of control requests under way per session
  * @param helloTimeout how long a connected process may be silent before its connection is closed
  * @param requestDeadlineMax the longest deadline of a control request; longer ones are cut
+ * @param restAfter how long a session has a data thread of its own after its last command. After that a thread for many sessions waits
+ *     for its next command, which takes some 0.1 ms more
  * @param spins how many times a session's thread polls before it blocks; 0 blocks at once. One poll takes 40 to 130 ns
  */
 public record SessionServerConfig(
@@ -29,6 +31,7 @@ public record SessionServerConfig(
         int requestsMax,
         Duration helloTimeout,
         Duration requestDeadlineMax,
+        Duration restAfter,
         int spins) {
 
     private static final int SESSIONS_DEFAULT = 256;
@@ -50,6 +53,7 @@ public record SessionServerConfig(
         requireWithin("spins", spins, 0, 10_000_000);
         requirePositive("hello timeout", helloTimeout);
         requirePositive("longest deadline of a control request", requestDeadlineMax);
+        requirePositive("time until a session rests", restAfter);
     }
 
     /** The defaults: mode 0660, all users as principals by user id, 64 slots with windows of 64 KiB, 256 sessions. */
@@ -64,6 +68,7 @@ public record SessionServerConfig(
                 REQUESTS_DEFAULT,
                 Duration.ofSeconds(5),
                 Duration.ofHours(1),
+                Duration.ofSeconds(5),
                 SessionProtocol.spinsDefault(Runtime.getRuntime().availableProcessors()));
     }
 
@@ -79,6 +84,7 @@ public record SessionServerConfig(
                 requestsMax,
                 helloTimeout,
                 requestDeadlineMax,
+                restAfter,
                 spins);
     }
 
@@ -94,6 +100,7 @@ public record SessionServerConfig(
                 requestsMax,
                 helloTimeout,
                 requestDeadlineMax,
+                restAfter,
                 spins);
     }
 
@@ -109,6 +116,7 @@ public record SessionServerConfig(
                 requestsMax,
                 helloTimeout,
                 requestDeadlineMax,
+                restAfter,
                 spins);
     }
 
@@ -124,6 +132,7 @@ public record SessionServerConfig(
                 newRequestsMax,
                 helloTimeout,
                 requestDeadlineMax,
+                restAfter,
                 spins);
     }
 
@@ -139,6 +148,23 @@ public record SessionServerConfig(
                 requestsMax,
                 timeout,
                 requestDeadlineMax,
+                restAfter,
+                spins);
+    }
+
+    /** With this time until a session's data thread ends for lack of commands. */
+    public SessionServerConfig withRestAfter(Duration newRestAfter) {
+        return new SessionServerConfig(
+                socket,
+                socketMode,
+                policy,
+                area,
+                sessionsMax,
+                handlesMax,
+                requestsMax,
+                helloTimeout,
+                requestDeadlineMax,
+                newRestAfter,
                 spins);
     }
 
@@ -154,6 +180,7 @@ public record SessionServerConfig(
                 requestsMax,
                 helloTimeout,
                 requestDeadlineMax,
+                restAfter,
                 newSpins);
     }
 

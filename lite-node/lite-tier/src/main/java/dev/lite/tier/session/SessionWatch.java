@@ -33,6 +33,7 @@ final class SessionWatch implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(SessionWatch.class);
 
     private final Set<SessionWorker> workers = ConcurrentHashMap.newKeySet();
+    private final RestingSessions resting = new RestingSessions();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition wanted = lock.newCondition();
 
@@ -61,6 +62,11 @@ final class SessionWatch implements AutoCloseable {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** The sessions without a data thread. */
+    RestingSessions resting() {
+        return resting;
     }
 
     void add(SessionWorker worker) {
@@ -151,9 +157,10 @@ final class SessionWatch implements AutoCloseable {
         }
     }
 
-    /** Ends the thread and waits for it. */
+    /** Ends the threads, and waits for its own. */
     @Override
     public void close() {
+        resting.close();
         Thread running;
         lock.lock();
         try {

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrFreedException;
+import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.RepeatedLines;
@@ -35,6 +36,7 @@ import org.slf4j.LoggerFactory;
  * the {@link SessionWatch} starts another thread for the next commands; the first thread completes its command and
  * ends. Each thread serves a different slot, so there are at most as many threads as slots. The further threads of all
  * sessions of a principal are limited, too: without a place for one, the next commands wait until a slow one has ended.
+ * A session without commands for a while {@linkplain RestingSessions rests}: it has no thread.
  * This object owns the memory; the last thread to end unmaps it.
  *
  * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local
@@ -74,6 +76,7 @@ final class SessionWorker {
     private final String session;
     private final String threadName;
     private final SessionWatch watch;
+    private final long restAfterNs;
     private final SharedMemory memory;
     private final SessionArea area;
     private final HandleTable handles;
@@ -114,6 +117,10 @@ final class SessionWorker {
     @GuardedBy("this")
     private int serving;
 
+    /** Whether the session rests: no thread serves it, its doorbell is armed, and others watch that. */
+    @GuardedBy("this")
+    private boolean rests;
+
     // State at the watch's last check; used only by the watch's thread.
     private @Nullable Server seen;
     private long seenProgress;
@@ -125,6 +132,7 @@ final class SessionWorker {
      *
      * @param session the session's name in messages
      * @param threadName the name of its data threads
+     * @param restAfterNs see {@link SessionServerConfig#restAfter}
      * @param lines limits the log lines about failed commands
      * @param transfersMax see {@link SessionBackend#transfersMax}
      * @param furtherThreads the places of the session's principal for more than one thread in a session
@@ -140,6 +148,7 @@ final class SessionWorker {
             RpcCommands rpc,
             SessionLocks locks,
             int spins,
+            long restAfterNs,
             int transfersMax,
             RepeatedLines lines,
             FairShares.Share furtherThreads,
@@ -147,6 +156,7 @@ final class SessionWorker {
         this.session = session;
         this.threadName = threadName;
         this.watch = watch;
+        this.restAfterNs = restAfterNs;
         this.memory = memory;
         this.area = area;
         this.handles = handles;
@@ -171,9 +181,63 @@ final class SessionWorker {
 
     @GuardedBy("this")
     private void begin(Server server) {
-        serving++;
-        threads.removeIf(thread -> !thread.isAlive());
-        threads.add(Thread.ofPlatform().daemon().name(threadName).start(server));
+        Thread thread = Thread.ofPlatform().daemon().name(threadName).start(server);
+        serving++; // after the start, which fails if the system has no thread left
+        threads.removeIf(ended -> !ended.isAlive());
+        threads.add(thread);
+    }
+
+    /** Ends the thread of a session that has had no command for a while, and lets others watch its doorbell. */
+    private boolean rest(Server server) {
+        if (System.nanoTime() - server.idleSinceNs < restAfterNs
+                || !watch.resting().isPossible()) {
+            return false;
+        }
+        synchronized (this) {
+            // Alone: others may store slots for this thread, and have their places among the further threads.
+            if (stopping || leader != server || serving > 1) {
+                return false;
+            }
+            if (!doorbell.arm()
+                    || fetched != 0
+                    || transfers.hasDeferred()
+                    || !watch.resting().add(this)) {
+                doorbell.disarm();
+                return false;
+            }
+            rests = true;
+            serving = 0;
+            return true;
+        }
+    }
+
+    /** Whether the application has a command while the session rests. */
+    boolean isRung() {
+        return doorbell.isRung();
+    }
+
+    /** Makes a thread sleep on the doorbell while the session rests. */
+    void addDoorbell(FutexWords words) {
+        doorbell.addTo(words);
+    }
+
+    /** A session that rests was rung: it gets a thread again. The thread that watches it. */
+    synchronized void serveAgain() {
+        if (!rests) {
+            return; // it ends
+        }
+        rests = false;
+        Server next = new Server();
+        leader = next;
+        boolean begun = false;
+        try {
+            begin(next);
+            begun = true;
+        } finally {
+            if (!begun) {
+                rests = watch.resting().add(this); // tried again
+            }
+        }
     }
 
     /** A thread that serves. */
@@ -184,8 +248,11 @@ final class SessionWorker {
         /** The slot whose command may block this thread, or -1. Written by its own thread, before the slot is completed. */
         private volatile int blockingSlot = -1;
 
-        /** True from blocking until the next command. Written by its own thread. */
-        private volatile boolean idle;
+        /** True from blocking until the next command, and before the first one. Written by its own thread. */
+        private volatile boolean idle = true;
+
+        /** When it became idle, by {@link System#nanoTime}; confined to the thread. */
+        private long idleSinceNs = System.nanoTime();
 
         /** Turns in which commands stayed deferred; confined to the thread. */
         private int turnsWithoutRoom;
@@ -211,8 +278,9 @@ final class SessionWorker {
 
         @Override
         public void run() {
+            boolean rested = false;
             try {
-                serveUntilReplaced();
+                rested = serveUntilReplaced();
             } catch (SessionViolation bad) {
                 violation.accept(bad.getMessage());
                 stopping = true;
@@ -222,13 +290,16 @@ final class SessionWorker {
                 violation.accept("the node failed: " + broken);
                 stopping = true;
             } finally {
-                boolean unused = Thread.interrupted(); // its last command has ended
-                forgetReplaced(this);
-                end();
+                if (!rested) {
+                    boolean unused = Thread.interrupted(); // its last command has ended
+                    forgetReplaced(this);
+                    end();
+                }
             }
         }
 
-        private void serveUntilReplaced() {
+        /** Returns whether the session rests now. */
+        private boolean serveUntilReplaced() {
             try {
                 while (leader == this && !stopping) {
                     if (turn(this) == 0 && spinForWork(this) == 0) {
@@ -236,11 +307,15 @@ final class SessionWorker {
                         int slot = transfers.takeDeferred();
                         if (slot < 0) {
                             block(this);
+                            if (rest(this)) {
+                                return true;
+                            }
                         } else {
                             serveOne(this, slot, false);
                         }
                     }
                 }
+                return false;
             } finally {
                 releaseRole();
             }
@@ -332,11 +407,22 @@ final class SessionWorker {
     private synchronized void replace(Server stuck) {
         if (leader == stuck && !stopping && serving < area.slots() && furtherThreads.take()) {
             Server next = new Server();
-            Server[] more = Arrays.copyOf(replaced, replaced.length + 1);
+            Server[] before = replaced;
+            Server[] more = Arrays.copyOf(before, before.length + 1);
             more[more.length - 1] = stuck;
             replaced = more; // before the next thread can fetch
             leader = next;
-            begin(next);
+            boolean begun = false;
+            try {
+                begin(next);
+                begun = true;
+            } finally {
+                if (!begun) { // the next check tries again
+                    leader = stuck;
+                    replaced = before;
+                    furtherThreads.giveBack();
+                }
+            }
         }
     }
 
@@ -353,10 +439,19 @@ final class SessionWorker {
     void stop() {
         stopping = true;
         watch.remove(this);
+        boolean threadless;
         synchronized (this) {
-            if (!unmapped) {
+            threadless = rests;
+            if (rests) {
+                rests = false;
+                watch.resting().remove(this);
+                serving = 1; // this thread
+            } else if (!unmapped) {
                 doorbell.ring();
             }
+        }
+        if (threadless) {
+            end();
         }
     }
 
@@ -478,10 +573,13 @@ final class SessionWorker {
     }
 
     private void block(Server server) {
-        server.idle = true;
+        if (!server.idle) {
+            server.idle = true;
+            server.idleSinceNs = System.nanoTime();
+        }
         // Arm first: a thread that sets fetched or stopping rings afterwards, so one of the two sees the other.
         if (doorbell.arm() && fetched == 0 && !transfers.hasDeferred() && !stopping) {
-            doorbell.await(BLOCK_NS_MAX);
+            doorbell.await(Math.min(BLOCK_NS_MAX, restAfterNs));
         }
         doorbell.disarm();
     }

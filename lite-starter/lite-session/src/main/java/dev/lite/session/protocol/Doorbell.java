@@ -1,6 +1,7 @@
 package dev.lite.session.protocol;
 
 import dev.lite.os.Futex;
+import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 
 /**
@@ -63,6 +64,16 @@ public final class Doorbell {
     /** Node: blocks until it is woken after {@link #arm}, or the time has passed. May return early. */
     public void await(long timeoutNs) {
         Futex.await(doorbell, SessionArea.DOORBELL_SLEEPING, timeoutNs);
+    }
+
+    /** Node: {@link #await} together with other doorbells: adds this one to what a thread sleeps on. */
+    public void addTo(FutexWords words) {
+        words.add(doorbell, SessionArea.DOORBELL_SLEEPING);
+    }
+
+    /** Node: whether it was woken, or has ended {@link #arm}. */
+    public boolean isRung() {
+        return RawMemory.getIntVolatile(doorbell) != SessionArea.DOORBELL_SLEEPING;
     }
 
     /** Node: ends {@link #arm}. */
