@@ -173,6 +173,7 @@ final class History {
         return cluster.members().stream()
                 .flatMap(member -> Stream.of(
                         Optional.ofNullable(Limits.deadRings(member)),
+                        Optional.ofNullable(Limits.leftOfOperations(member)),
                         Optional.ofNullable(Limits.leftOfServers(member, workload.briefPrincipals()))))
                 .flatMap(Optional::stream)
                 .findFirst()

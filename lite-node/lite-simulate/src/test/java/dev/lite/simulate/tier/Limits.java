@@ -5,8 +5,11 @@ import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.sync.SyncWord;
+import java.lang.reflect.Array;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +21,7 @@ public final class Limits {
     private static final int LEFT = 12;
     private static final int GENERATIONS = 0xffff;
     private static final int TICKET_SHIFT = 20;
+    private static final int STATES = 0xf; // of a slot's state: the rest counts
 
     /** Incarnations below this have a block of LMR ids of their own; later ones take one from the directory. */
     static final long OWN_ID_BLOCKS = 1L << 21;
@@ -87,5 +91,28 @@ public final class Limits {
         }
         long bytes = (long) Internals.get(Internals.get(rpc, "portMemory"), "held");
         return bytes == 0 ? null : "node %s keeps %d bytes of messages".formatted(member.name(), bytes);
+    }
+
+    /** Slots of calls and buffers of transfers that a node has not got back, in words; null if there are none. */
+    public static @Nullable String leftOfOperations(Member member) {
+        Object slots = Internals.get(Internals.get(member.node(), "rpc"), "slots");
+        AtomicReferenceArray<?> all = (AtomicReferenceArray<?>) Internals.get(slots, "slots");
+        for (int i = 0; i < all.length(); i++) {
+            Object slot = all.get(i);
+            int state = slot == null ? 0 : (int) Internals.get(slot, "state") & STATES;
+            if (state != 0) {
+                return "node %s has a slot of calls in state %d, which is not free".formatted(member.name(), state);
+            }
+        }
+        Object buffers = Internals.get(Internals.get(Internals.get(member.node(), "posted"), "buffers"), "buffers");
+        for (int i = 0; i < Array.getLength(buffers); i++) {
+            Object buffer = Array.get(buffers, i);
+            int state = ((AtomicInteger) Internals.get(buffer, "state")).get();
+            if (state != (int) Internals.get(buffer, "FREE")) {
+                return "node %s has a buffer of transfers in state %d, which is not free"
+                        .formatted(member.name(), state);
+            }
+        }
+        return null;
     }
 }

@@ -42,6 +42,9 @@ public final class Workload {
         if (!Without.is("services")) {
             parts.add(new Services(cluster));
         }
+        if (!Without.is("segments")) {
+            parts.add(new Segments(cluster));
+        }
         if (!Without.is("orders")) {
             parts.add(new OperatorOrders(cluster));
         }
