@@ -13,6 +13,9 @@ public final class DeadlineSweeper {
     /** The delay of a sweep after a deadline, so that it covers other deadlines of about the same time. */
     private static final long LATER_NS = 1_000_000;
 
+    /** The pause after a sweep that failed. */
+    private static final long AGAIN_NS = 200_000_000;
+
     private final Runnable sweep;
 
     /**
@@ -29,7 +32,7 @@ public final class DeadlineSweeper {
      * Begins without a sweep.
      *
      * @param sweep ends the operations whose deadline has passed, and calls {@link #sweepAfter} for each of the others. Runs on a
-     *     virtual thread
+     *     virtual thread, and again a little later if it throws
      */
     public DeadlineSweeper(Runnable sweep) {
         this.sweep = sweep;
@@ -72,6 +75,15 @@ public final class DeadlineSweeper {
             Long first = scheduled.peek();
             firstNs = first == null ? NONE : first;
         }
-        sweep.run(); // after that: an operation that relied on this sweep is seen by it
+        boolean complete = false;
+        try {
+            sweep.run(); // after that: an operation that relied on this sweep is seen by it
+            complete = true;
+        } finally {
+            if (!complete) {
+                // For the operations that it did not reach: no other sweep may follow.
+                sweepAfter(System.nanoTime() + AGAIN_NS);
+            }
+        }
     }
 }

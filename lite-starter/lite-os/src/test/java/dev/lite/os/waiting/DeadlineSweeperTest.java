@@ -91,4 +91,17 @@ class DeadlineSweeperTest {
         assertThat(sweeper.scheduled()).isEqualTo(1);
         assertThat(sweeps.get()).isBetween(20, 40);
     }
+
+    /** Else the operations that it did not reach would never end. */
+    @Test
+    void aSweepThatFailsIsRepeated() {
+        DeadlineSweeper failing = new DeadlineSweeper(() -> {
+            if (sweeps.incrementAndGet() == 1) {
+                throw new IllegalStateException("a defect of one operation, which the test expects");
+            }
+        });
+        failing.sweepAfter(System.nanoTime());
+        Waits.until("it was repeated", () -> sweeps.get() == 2);
+        assertThat(failing.scheduled()).isZero();
+    }
 }
