@@ -2,6 +2,7 @@ package dev.lite.fabric.driver;
 
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Unrecoverable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -10,7 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Accepts peers on a listening socket until it is stopped. One thread runs it; any thread stops it.
+ * Accepts peers on a listening socket until it is stopped, whatever fails for one of them. One thread runs it; any thread
+ * stops it.
  *
  * @param <S> an accepted socket
  */
@@ -25,7 +27,7 @@ public final class AcceptLoop<S> implements Runnable {
 
     /**
      * @param accept blocks for the next socket; throws {@link OsException} with EBADF or EINVAL once the listening socket is closed
-     * @param accepted takes ownership of the socket; must not block
+     * @param accepted takes ownership of the socket, also if it fails; must not block
      */
     public AcceptLoop(String node, Supplier<S> accept, Consumer<S> accepted) {
         this.node = node;
@@ -36,22 +38,26 @@ public final class AcceptLoop<S> implements Runnable {
     @Override
     public void run() {
         while (stopping.getCount() > 0) {
-            S socket;
+            S socket = null;
             try {
                 socket = accept.get();
-            } catch (OsException e) {
-                if (e.errno() == Errno.EBADF || e.errno() == Errno.EINVAL || !pauseAfter(e)) {
+                accepted.accept(socket);
+            } catch (RuntimeException | Error e) { // such as: no memory for another thread
+                Unrecoverable.report(e);
+                if ((socket == null && isClosed(e)) || !pauseAfter(e)) {
                     return;
                 }
-                continue;
             }
-            accepted.accept(socket);
         }
     }
 
+    private static boolean isClosed(Throwable e) {
+        return e instanceof OsException os && (os.errno() == Errno.EBADF || os.errno() == Errno.EINVAL);
+    }
+
     /** Pauses, because the process is probably out of descriptors or memory; peers wait meanwhile. Returns whether to continue. */
-    private boolean pauseAfter(OsException e) {
-        LOG.warn("{}: cannot accept a peer now: {}", node, e.getMessage());
+    private boolean pauseAfter(Throwable e) {
+        LOG.warn("{}: cannot accept a peer now: {}", node, e instanceof OsException ? e.getMessage() : e);
         try {
             return !stopping.await(PAUSE_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException interrupted) {
