@@ -328,11 +328,15 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         int handed = 0;
         while (handed < limit && !ending.isEmpty()) {
             E endpoint = ending.remove();
-            handed += endpoint.flush(handler, limit - handed);
-            if (handed < limit) {
-                handed += finish(endpoint);
-            } else if (!endpoint.isFinished()) {
-                ending.add(endpoint); // last, so that each endpoint gets its turn
+            try {
+                handed += endpoint.flush(handler, limit - handed);
+                if (handed < limit) {
+                    handed += finish(endpoint);
+                }
+            } finally { // also after an error of the handler: its other posts must not wait for ever
+                if (!endpoint.isFinished()) {
+                    ending.add(endpoint); // last, so that each endpoint gets its turn
+                }
             }
         }
         return handed;

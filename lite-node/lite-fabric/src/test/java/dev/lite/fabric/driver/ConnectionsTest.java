@@ -143,6 +143,8 @@ class ConnectionsTest {
     }
 
     private final class Recorder implements FabricHandler {
+        long failsAt = -1;
+
         @Override
         public void completed(FabricEndpoint endpoint, long context) {
             calls.add("completed " + context);
@@ -151,6 +153,9 @@ class ConnectionsTest {
         @Override
         public void failed(FabricEndpoint endpoint, long context, FabricError error) {
             calls.add("failed " + context);
+            if (context == failsAt) {
+                throw new StackOverflowError("a defect of the handler");
+            }
         }
 
         @Override
@@ -197,6 +202,21 @@ class ConnectionsTest {
                         "finished",
                         "disconnected: the peer is gone");
         assertThat(connections.hasWork()).isFalse();
+    }
+
+    /** The polling thread logs such an error and continues, so the other posts must not wait for ever. */
+    @Test
+    void anErrorOfTheHandlerForOnePostLosesNoOther() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        endpoint.outstanding = 3;
+        handler.failsAt = 1;
+        endpoint.lost("the peer is gone", FabricError.FLUSHED);
+
+        assertThatExceptionOfType(StackOverflowError.class).isThrownBy(() -> connections.poll(100));
+        assertThat(connections.hasWork()).isTrue();
+        assertThat(connections.poll(100)).isEqualTo(2);
+        assertThat(calls).endsWith("failed 2", "failed 1", "failed 0", "finished", "disconnected: the peer is gone");
     }
 
     @Test
