@@ -301,7 +301,14 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             driver.discard(link);
             return 0;
         }
-        driver.opened(endpoint, link);
+        try {
+            driver.opened(endpoint, link);
+        } catch (RuntimeException | Error e) { // the system may refuse to watch one more socket, for example
+            Unrecoverable.report(e);
+            driver.discard(link);
+            endpoint.lost("the connection cannot be used: " + e.getMessage(), FabricError.FLUSHED);
+            return 0;
+        }
         if (!endpoint.open(link)) {
             return 0;
         }

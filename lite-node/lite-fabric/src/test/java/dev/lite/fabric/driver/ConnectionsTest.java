@@ -118,6 +118,9 @@ class ConnectionsTest {
 
         @Override
         public void opened(FakeEndpoint endpoint, FakeLink link) {
+            if (link.name().equals("defect")) {
+                throw new IllegalStateException("no descriptor can be watched any more");
+            }
             calls.add("opened");
         }
 
@@ -245,6 +248,21 @@ class ConnectionsTest {
 
         assertThat(discarded).containsExactly("late");
         assertThat(endpoint.link()).isNull();
+    }
+
+    /** Else its peer would keep a connection that nobody polls, and this node would not try again. */
+    @Test
+    void aConnectionThatTheDriverCannotOpenEnds() {
+        connections.start(driver);
+        FakeEndpoint endpoint = connections.connect("somewhere");
+        assertThat(connections.ready(endpoint, new FakeLink("defect"))).isTrue();
+
+        assertThat(connections.poll(100)).isEqualTo(1);
+        assertThat(discarded).containsExactly("defect");
+        assertThat(calls)
+                .containsExactly(
+                        "finished",
+                        "disconnected: the connection cannot be used: no descriptor can be watched any more");
     }
 
     @Test
