@@ -2,6 +2,7 @@ package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.rdma.verbs.Completion;
 import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
@@ -80,7 +81,7 @@ final class Completions {
         }
     }
 
-    /** Takes the available completions and keeps them for the poll role. Any thread. */
+    /** Takes the available completions and keeps them for the poll role; none if the device fails. Any thread. */
     void keep() {
         if (!TAKING.compareAndSet(this, false, true)) {
             return;
@@ -99,6 +100,8 @@ final class Completions {
                 keptTail += count;
                 room = count < room ? 0 : Math.min(BATCH, entries - keptTail);
             }
+        } catch (VerbsException e) {
+            return; // the poll role meets the same failure and reports it; the caller must still close what it closes
         } finally {
             TAKING.setRelease(this, false);
         }

@@ -108,13 +108,16 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
     final void close(String reason, Deadline deadline) {
         closedHere = true;
         boolean first = end.compareAndSet(null, new End(reason, FabricError.FLUSHED));
-        if (!cut) {
-            cut(deadline);
-            cut = true;
-        }
-        if (first) {
-            onEnd();
-            ended.run();
+        try {
+            if (!cut) {
+                cut(deadline);
+                cut = true;
+            }
+        } finally {
+            if (first) {
+                onEnd();
+                ended.run();
+            }
         }
     }
 

@@ -39,6 +39,7 @@ class ConnectionsTest {
     private static final class FakeEndpoint extends DriverEndpoint<FakeLink> {
         int outstanding;
         int cuts;
+        boolean cutFails;
 
         FakeEndpoint(boolean accepted) {
             super(accepted);
@@ -47,6 +48,9 @@ class ConnectionsTest {
         @Override
         protected void cut(Deadline deadline) {
             cuts++;
+            if (cutFails) {
+                throw new IllegalStateException("the device failed");
+            }
         }
 
         @Override
@@ -314,6 +318,20 @@ class ConnectionsTest {
         endpoint.close();
 
         assertThat(endpoint.cuts).isEqualTo(1);
+    }
+
+    /** Else its posts would never end, and the node would never try to reach that peer again. */
+    @Test
+    void anEndpointEndsAlsoIfItsCutFails() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        endpoint.outstanding = 1;
+        endpoint.cutFails = true;
+        assertThat(connections.poll(100)).isEqualTo(1);
+
+        assertThatIllegalStateException().isThrownBy(endpoint::close);
+        assertThat(connections.poll(100)).isEqualTo(2);
+        assertThat(calls).endsWith("failed 0", "finished", "disconnected: closed by this node");
     }
 
     @Test

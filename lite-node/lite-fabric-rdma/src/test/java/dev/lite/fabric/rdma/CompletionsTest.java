@@ -1,0 +1,27 @@
+package dev.lite.fabric.rdma;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
+import java.lang.foreign.Arena;
+import org.junit.jupiter.api.Test;
+
+/** Needs no device: the native calls refuse a queue whose handle is 0, as those of a failed device do. */
+class CompletionsTest {
+
+    /** Else a thread that closes an endpoint would leave it half closed, and its queue pair would never be destroyed. */
+    @Test
+    void onlyThePollRoleLearnsThatTheDeviceFailed() {
+        NativeBuild.requireLibrary();
+        var queue = new Completions(Verbs.load(), 0, 64, new Lanes(1));
+        assertThatCode(queue::keep).doesNotThrowAnyException();
+        try (var arena = Arena.ofConfined()) {
+            long place = arena.allocate((long) Completions.BATCH * Completion.BYTES, Long.BYTES)
+                    .address();
+            assertThatExceptionOfType(VerbsException.class).isThrownBy(() -> queue.take(place));
+        }
+    }
+}
