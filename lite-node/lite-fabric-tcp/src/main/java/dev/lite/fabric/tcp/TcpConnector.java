@@ -117,13 +117,13 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     private OpenLane lane(TcpSocket socket, boolean connecting) {
         try {
             socket.setUserTimeout(options.peerTimeoutMs());
-        } catch (OsException e) {
+            return new OpenLane(
+                    tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting, options.verifyNames()),
+                    socket);
+        } catch (RuntimeException | Error e) { // such as: no memory for the buffers of TLS
             socket.close();
             throw e;
         }
-        return new OpenLane(
-                tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting, options.verifyNames()),
-                socket);
     }
 
     @Override

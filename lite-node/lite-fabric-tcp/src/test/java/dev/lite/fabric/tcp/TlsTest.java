@@ -4,8 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.fabric.Post;
 import dev.lite.testing.Certificates;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.nio.file.Path;
+import java.security.SecureRandom;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLContextSpi;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLServerSocketFactory;
+import javax.net.ssl.SSLSessionContext;
+import javax.net.ssl.SSLSocketFactory;
+import javax.net.ssl.TrustManager;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -53,11 +65,64 @@ class TlsTest {
         }
     }
 
+    /** As when the process has no memory left for the buffers of TLS: each attempt would keep a descriptor for ever. */
+    @Test
+    void aConnectionForWhichThereIsNoTlsIsClosed() throws IOException {
+        try (var node = new TestNode("node", new BrokenContext());
+                var socket = new Socket(InetAddress.getLoopbackAddress(), node.port())) {
+            socket.setSoTimeout((int) Waits.seconds(10).toMillis());
+            assertThat(socket.getInputStream().read()).isEqualTo(-1);
+        }
+    }
+
     @Test
     void certificatesSufficeToListenBeyondLoopback() {
         try (var a = new TestNode("a", ours, "bind", "0.0.0.0", "advertised-host", "localhost");
                 var b = new TestNode("b", ours)) {
             b.connectTo(a);
+        }
+    }
+
+    private static final class BrokenContext extends SSLContext {
+        BrokenContext() {
+            super(new BrokenContextSpi(), null, "TLS");
+        }
+    }
+
+    private static final class BrokenContextSpi extends SSLContextSpi {
+        private static final String WHY = "the test's context makes no connections";
+
+        @Override
+        protected void engineInit(KeyManager[] keys, TrustManager[] trusted, SecureRandom random) {}
+
+        @Override
+        protected SSLSocketFactory engineGetSocketFactory() {
+            throw new IllegalStateException(WHY);
+        }
+
+        @Override
+        protected SSLServerSocketFactory engineGetServerSocketFactory() {
+            throw new IllegalStateException(WHY);
+        }
+
+        @Override
+        protected SSLEngine engineCreateSSLEngine() {
+            throw new OutOfMemoryError(WHY);
+        }
+
+        @Override
+        protected SSLEngine engineCreateSSLEngine(String host, int port) {
+            throw new OutOfMemoryError(WHY);
+        }
+
+        @Override
+        protected SSLSessionContext engineGetServerSessionContext() {
+            throw new IllegalStateException(WHY);
+        }
+
+        @Override
+        protected SSLSessionContext engineGetClientSessionContext() {
+            throw new IllegalStateException(WHY);
         }
     }
 }
