@@ -63,8 +63,14 @@ final class ShmConnector implements Connector<ShmEndpoint> {
             refuse(socket, e);
             return;
         }
-        if (!connections.run("accepted", () -> accept(endpoint, socket))) {
-            socket.close();
+        boolean runs = false;
+        try {
+            runs = connections.run("accepted", () -> accept(endpoint, socket));
+        } finally {
+            if (!runs) { // also without a thread for it
+                connections.forget(endpoint);
+                socket.close();
+            }
         }
     }
 

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -69,6 +70,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private final ConnectionLimits limits;
     private final FabricHandler handler;
     private final Driver<E, L> driver;
+    private final Consumer<Thread> starter;
 
     /** Work for the poll role; each step returns how many calls of the handler it made. */
     private final Queue<IntSupplier> steps = new ConcurrentLinkedQueue<>();
@@ -88,6 +90,18 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
      */
     public Connections(
             String fabric, String node, ConnectionLimits limits, FabricHandler handler, Driver<E, L> driver) {
+        this(fabric, node, limits, handler, driver, Thread::start);
+    }
+
+    /** For tests: the system may refuse to start a thread. */
+    Connections(
+            String fabric,
+            String node,
+            ConnectionLimits limits,
+            FabricHandler handler,
+            Driver<E, L> driver,
+            Consumer<Thread> starter) {
+        this.starter = starter;
         this.fabric = fabric;
         this.node = node;
         this.limits = limits;
@@ -147,8 +161,12 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             endpoint.lost(limitReached(), FabricError.FLUSHED);
             return endpoint;
         }
-        boolean unused =
-                run("connect", () -> connect(current, endpoint, address)); // refused: close() ends the endpoint
+        try {
+            // refused: close() ends the endpoint
+            boolean unused = run("connect", () -> connect(current, endpoint, address));
+        } catch (RuntimeException | Error e) { // such as: no memory for another thread
+            failed(endpoint, address, e);
+        }
         return endpoint;
     }
 
@@ -157,9 +175,13 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             current.connect(endpoint, address, handshakeDeadline());
         } catch (RuntimeException | Error e) {
             // Catches anything, even what a bug in the driver causes, because every endpoint must end.
-            Unrecoverable.report(e);
-            endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
+            failed(endpoint, address, e);
         }
+    }
+
+    private void failed(E endpoint, String address, Throwable e) {
+        Unrecoverable.report(e);
+        endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
     }
 
     /**
@@ -228,6 +250,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
      * Runs a task on a daemon thread of its own, which {@link #close} waits for.
      *
      * @return false if this is closed; then the task does not run
+     * @throws Error if the system starts no further thread; then the task does not run
      */
     public synchronized boolean run(String role, Runnable task) {
         if (closed) {
@@ -243,8 +266,8 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
                         threadEnds();
                     }
                 });
-        threads.add(thread);
-        thread.start();
+        starter.accept(thread);
+        threads.add(thread); // under the lock that threadEnds takes, too
         return true;
     }
 

@@ -196,9 +196,14 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             log("too-many", "too many handshakes are under way; ended the oldest one of %s".formatted(from));
             other.run();
         }
-        if (!connections.run("accepted", () -> accepted(opener, entered.place()))) {
-            entered.place().leave();
-            refuse.run();
+        boolean runs = false;
+        try {
+            runs = connections.run("accepted", () -> accepted(opener, entered.place()));
+        } finally {
+            if (!runs) { // also without a thread for it
+                entered.place().leave();
+                refuse.run();
+            }
         }
     }
 

@@ -23,6 +23,10 @@ class ConnectionsTest {
     private final FakeDriver driver = new FakeDriver();
     private final Connections<FakeEndpoint, FakeLink> connections =
             new Connections<>("fake", "alpha", new ConnectionLimits(2, 1_000), handler, driver);
+    private final Connections<FakeEndpoint, FakeLink> noThreads =
+            new Connections<>("fake", "alpha", new ConnectionLimits(2, 1_000), handler, driver, thread -> {
+                throw new InternalError("unable to create native thread");
+            });
 
     private record FakeLink(String name) implements DriverLink {
         @Override
@@ -290,6 +294,24 @@ class ConnectionsTest {
         assertThat(driver.connecting.await(10, TimeUnit.SECONDS)).isTrue();
         assertThat(connections.poll(100)).isEqualTo(1);
         assertThat(calls).containsExactly("finished", "disconnected: cannot connect to defect: not even an exception");
+    }
+
+    /** The tier has the endpoint then, and waits for its end. */
+    @Test
+    void aConnectWithoutAThreadEndsToo() {
+        noThreads.start(driver);
+        FakeEndpoint unused = noThreads.connect("somewhere");
+        assertThat(noThreads.poll(100)).isEqualTo(1);
+        assertThat(calls)
+                .containsExactly(
+                        "finished", "disconnected: cannot connect to somewhere: unable to create native thread");
+    }
+
+    @Test
+    void afterAThreadThatDidNotStartTheFabricStillCloses() {
+        noThreads.start(driver);
+        assertThatExceptionOfType(InternalError.class).isThrownBy(() -> noThreads.run("accepted", () -> {}));
+        assertThat(noThreads.close()).isTrue();
     }
 
     @Test
