@@ -9,6 +9,8 @@ import dev.lite.os.Epoll;
 import dev.lite.os.EventFd;
 import dev.lite.os.OsException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.os.waiting.Unrecoverable;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
@@ -21,12 +23,15 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The connection manager's ids and events. One daemon thread waits for events and passes each event to its id. The thread also runs
- * tasks that are too slow for the poll role. Thread-safe.
+ * tasks that are too slow for the poll role; no failure ends it. Thread-safe.
  */
 final class ConnectionManager implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionManager.class);
     private static final int BACKLOG = 128;
     private static final int EVENTS_MAX = 8;
     private static final int ABORTED = -1;
@@ -112,10 +117,7 @@ final class ConnectionManager implements AutoCloseable {
     ConnectionManager(String node, Verbs verbs, InetSocketAddress address, Consumer<Id> requests) {
         this.verbs = verbs;
         this.requests = requests;
-        thread = Thread.ofPlatform()
-                .daemon()
-                .name("lite-rdma-%s-cm".formatted(node))
-                .unstarted(this::run);
+        thread = RepeatingThread.unstarted("lite-rdma-%s-cm".formatted(node), this::step, LOG::error);
         channel = verbs.createEventChannel();
         Id bound = null;
         try {
@@ -201,13 +203,15 @@ final class ConnectionManager implements AutoCloseable {
         }
     }
 
-    private void run() {
-        while (!closed) {
-            dispatch();
-            runTasks();
-            int unused = set.await(FOREVER_NS);
-            bell.drain();
+    private boolean step() {
+        if (closed) {
+            return false;
         }
+        dispatch();
+        runTasks();
+        int unused = set.await(FOREVER_NS);
+        bell.drain();
+        return true;
     }
 
     /** Aborts all waits for events, refuses new ids, and stops the thread. */
@@ -231,7 +235,12 @@ final class ConnectionManager implements AutoCloseable {
 
     private void runTasks() {
         for (var task = tasks.poll(); task != null; task = tasks.poll()) {
-            task.run();
+            try {
+                task.run();
+            } catch (RuntimeException | Error e) { // the other tasks are those of other connections
+                Unrecoverable.report(e);
+                LOG.error("a task of the RDMA connection manager failed", e);
+            }
         }
     }
 

@@ -227,8 +227,11 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             return true;
         }
         execute(() -> {
-            link.destroy();
-            boolean unused = connections.inPollRole(() -> addGone(endpoint, null));
+            try {
+                link.destroy();
+            } finally { // the flush destroys what is left
+                boolean unused = connections.inPollRole(() -> addGone(endpoint, null));
+            }
         });
         return false;
     }

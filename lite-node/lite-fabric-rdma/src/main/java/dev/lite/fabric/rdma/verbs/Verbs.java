@@ -64,7 +64,8 @@ public final class Verbs {
     /** A memory registration: its handle and its keys. */
     public record Region(long handle, int localKey, int remoteKey) {}
 
-    private Verbs(NativeDispatcher calls) {
+    /** Visible to tests. */
+    Verbs(NativeDispatcher calls) {
         this.calls = calls;
     }
 

@@ -1,0 +1,99 @@
+package dev.lite.fabric.rdma;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.ibm.disni.verbs.impl.FakeConnectionManager;
+import dev.lite.fabric.rdma.verbs.NativeLibrary;
+import dev.lite.fabric.rdma.verbs.TestVerbs;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.Pipe;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/** The manager's thread, without a device. Without that thread no connection could be made, and none would end. */
+@Isolated("it finds a descriptor among those of its process")
+class ConnectionManagerTest {
+    private final List<String> seen = new CopyOnWriteArrayList<>();
+    private Pipe pipe;
+    private FakeConnectionManager calls;
+    private ConnectionManager manager;
+
+    @BeforeEach
+    void open() throws IOException {
+        NativeBuild.requireLibrary();
+        assertThat(NativeLibrary.problem()).isEmpty();
+        Set<String> before = pipes();
+        pipe = Pipe.open();
+        Set<String> opened = pipes();
+        opened.removeAll(before);
+        calls = new FakeConnectionManager(Integer.parseInt(opened.iterator().next()));
+        manager = new ConnectionManager(
+                "alpha",
+                TestVerbs.of(calls),
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                this::requested);
+        manager.start();
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        if (manager != null) {
+            manager.stop();
+            manager.close();
+            pipe.source().close();
+            pipe.sink().close();
+        }
+    }
+
+    private static Set<String> pipes() throws IOException {
+        try (var descriptors = Files.list(Path.of("/proc/self/fd"))) {
+            return descriptors
+                    .filter(ConnectionManagerTest::isPipe)
+                    .map(link -> link.getFileName().toString())
+                    .collect(Collectors.toSet());
+        }
+    }
+
+    private static boolean isPipe(Path link) {
+        try {
+            return Files.readSymbolicLink(link).toString().startsWith("pipe:");
+        } catch (IOException e) {
+            return false; // it was the descriptor of the list
+        }
+    }
+
+    private void requested(ConnectionManager.Id id) {
+        seen.add("request " + id.handle());
+        if (id.handle() == 100) {
+            throw new IllegalStateException("a defect");
+        }
+    }
+
+    @Test
+    void aTaskThatFailsDoesNotEndTheThread() {
+        manager.execute(() -> {
+            throw new IllegalStateException("a defect");
+        });
+        manager.execute(() -> seen.add("next"));
+        Waits.until("the next task has run", () -> seen.contains("next"));
+    }
+
+    @Test
+    void aPeerThatCannotBeAcceptedDoesNotEndTheThread() {
+        calls.requests.addAll(List.of(100L, 101L));
+        manager.execute(() -> seen.add("woken"));
+        Waits.until("the next peer was accepted", () -> seen.contains("request 101"));
+        Waits.until("the task has run", () -> seen.contains("woken"));
+    }
+}
