@@ -24,12 +24,14 @@ final class Operations {
     /** See {@link #promptPosted()}. Written under the lock. */
     private volatile int promptPosted;
 
-    /** Adds an operation, if there is room. Under the lock. */
-    boolean add(int kind, long local, int length, long context) {
+    /** Whether there is no room for another operation. Under the lock. */
+    boolean isFull() {
+        return posted - ended >= MAX;
+    }
+
+    /** Adds an operation, for which there is room. Under the lock. */
+    void add(int kind, long local, int length, long context) {
         int number = posted;
-        if (number - ended >= MAX) {
-            return false;
-        }
         int place = number & MASK;
         kinds[place] = kind;
         contexts[place] = context;
@@ -40,7 +42,6 @@ final class Operations {
         if (kind != Frame.WRITE_IMM) {
             promptPosted = number + 1;
         }
-        return true;
     }
 
     boolean isEmpty() {

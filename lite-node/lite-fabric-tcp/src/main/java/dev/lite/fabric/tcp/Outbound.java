@@ -152,10 +152,13 @@ final class Outbound {
             if (closed) {
                 return Post.CLOSED;
             }
-            if (!operations.add(kind, local, length, context)) {
+            if (operations.isFull()) {
                 return Post.BUSY;
             }
+            // First the frame: if it fails, as when the stack is full, no operation waits for the answer to another
+            // one.
             enter(kind, length, number, offset, first, second, local);
+            operations.add(kind, local, length, context);
             if (sending || full) {
                 leave = false;
             } else if (!leave) {
@@ -278,18 +281,19 @@ final class Outbound {
     }
 
     private void enterAcknowledgement() {
+        int place = frameTail;
+        enter(Frame.ACKNOWLEDGEMENT, 0, 0, 0, 0, 0, 0);
         acknowledgementWanted = false;
         acknowledgementQueued = true;
-        acknowledgementPlace = frameTail;
-        enter(Frame.ACKNOWLEDGEMENT, 0, 0, 0, 0, 0, 0);
+        acknowledgementPlace = place;
     }
 
+    /** Queues a frame. If it fails, nothing has changed. */
     private void enter(int kind, int length, int number, long offset, long first, long second, long payload) {
         int place = frameTail & FRAME_MASK;
         long header = places + (long) place * PLACE_BYTES;
         int acknowledged = done;
         Frame.encode(header, kind, acknowledged, length, number, offset, first, second);
-        acknowledgedSent = acknowledged;
         int bytes = Frame.payload(kind, length);
         if (bytes <= INLINE_MAX) {
             RawMemory.copy(payload, header + Frame.HEADER_BYTES, bytes);
@@ -300,6 +304,7 @@ final class Outbound {
             payloadBytes[place] = bytes;
             payloadAddress[place] = payload;
         }
+        acknowledgedSent = acknowledged;
         frameTail++;
     }
 

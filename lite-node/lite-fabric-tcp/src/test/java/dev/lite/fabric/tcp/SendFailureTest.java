@@ -1,6 +1,8 @@
 package dev.lite.fabric.tcp;
 
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
@@ -63,6 +65,27 @@ class SendFailureTest {
             toA.close();
             TestNode.until("the peer sees it", () -> !a.disconnected.isEmpty(), a, b);
             b.connectTo(a);
+        }
+    }
+
+    /** Else the answer to each later read would be taken for the answer to the one before. */
+    @Test
+    void aPostThatFailsIsNotCounted() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            for (int i = 0; i < 3; i++) {
+                a.memory.setAtIndex(JAVA_LONG, i, 100 + i);
+            }
+            assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                    .isThrownBy(() -> toA.read(0, NO_ADDRESS, Long.BYTES, 7));
+            for (int i = 0; i < 3; i++) {
+                long at = (long) i * Long.BYTES;
+                assertThat(toA.read(at, b.address() + at, Long.BYTES, i)).isEqualTo(Post.ACCEPTED);
+            }
+            TestNode.until("all ended", () -> b.completed.size() + b.failures == 3, b, a);
+            assertThat(b.completed).containsExactly(0L, 1L, 2L);
+            assertThat(b.memory.asSlice(0, 3 * Long.BYTES).toArray(JAVA_LONG)).containsExactly(100, 101, 102);
         }
     }
 
