@@ -3,6 +3,7 @@ package dev.lite.fabric.tcp;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The receiving half of a lane: parses frames, executes the peer's operations, and completes this node's operations.
@@ -41,6 +42,8 @@ final class Inbound {
 
     // Guarded by the lock.
     private boolean closed;
+    /** Why a step failed. A frame may be half executed since, so none may follow. */
+    private @Nullable Throwable failure;
 
     /** Start of the buffer's content; a multiple of 8 where a frame begins. */
     private int position;
@@ -133,19 +136,29 @@ final class Inbound {
             if (closed) {
                 return Step.IDLE;
             }
-            if (acknowledged != operations.ended()) {
-                return endAcknowledged();
+            if (failure != null) {
+                throw new WireException("executing a frame failed: " + failure, failure);
             }
-            if (payloadLeft > 0 || paddingLeft > 0) {
-                return continuePayload();
-            }
-            if (limit - position < Frame.HEADER_BYTES) {
-                return fill(Frame.HEADER_BYTES);
-            }
-            return frame(buffer + position);
+            return next();
+        } catch (RuntimeException | Error e) {
+            failure = e;
+            throw e;
         } finally {
             lock.unlock();
         }
+    }
+
+    private Step next() {
+        if (acknowledged != operations.ended()) {
+            return endAcknowledged();
+        }
+        if (payloadLeft > 0 || paddingLeft > 0) {
+            return continuePayload();
+        }
+        if (limit - position < Frame.HEADER_BYTES) {
+            return fill(Frame.HEADER_BYTES);
+        }
+        return frame(buffer + position);
     }
 
     private Step endAcknowledged() {

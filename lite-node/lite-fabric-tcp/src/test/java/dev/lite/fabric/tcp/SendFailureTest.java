@@ -15,10 +15,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A send that fails in a way that neither the socket nor the peer explains. */
+/** A send or a receive that fails in a way that neither the socket nor the peer explains. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SendFailureTest {
     private static final long NO_ADDRESS = -8192;
+    /** Only an empty range begins here. */
+    private static final long NO_ROOM = Long.MAX_VALUE - 4;
     /** Longer than an inline payload: the send uses the address. */
     private static final int LONG_BYTES = 4096;
 
@@ -86,6 +88,25 @@ class SendFailureTest {
             TestNode.until("all ended", () -> b.completed.size() + b.failures == 3, b, a);
             assertThat(b.completed).containsExactly(0L, 1L, 2L);
             assertThat(b.memory.asSlice(0, 3 * Long.BYTES).toArray(JAVA_LONG)).containsExactly(100, 101, 102);
+        }
+    }
+
+    /** Else each poll would fail again, or continue after half a frame: the answers to come would belong to other reads. */
+    @Test
+    void aConnectionOnWhichTheExecutionOfAFrameFailsEnds() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            assertThat(toA.read(0, NO_ROOM, Long.BYTES, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.read(0, b.address(), Long.BYTES, 2)).isEqualTo(Post.ACCEPTED);
+
+            // The tier's polling thread logs such a failure and continues.
+            assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                    .isThrownBy(() -> TestNode.until("it fails", () -> false, b, a));
+            TestNode.until("ended", () -> b.disconnected.containsKey(toA), b, a);
+
+            assertThat(b.disconnected.get(toA)).contains("IndexOutOfBoundsException");
+            assertThat(b.failed).containsOnlyKeys(1L, 2L).containsValue(FabricError.FLUSHED);
         }
     }
 
