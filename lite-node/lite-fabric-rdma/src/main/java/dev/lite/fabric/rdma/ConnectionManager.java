@@ -118,10 +118,12 @@ final class ConnectionManager implements AutoCloseable {
         this.verbs = verbs;
         this.requests = requests;
         thread = RepeatingThread.unstarted("lite-rdma-%s-cm".formatted(node), this::step, LOG::error);
-        channel = verbs.createEventChannel();
         Id bound = null;
+        DuplicateDescriptor duplicate = null;
         try {
-            descriptor = DuplicateDescriptor.of(Verbs.eventChannelDescriptor(channel));
+            channel = verbs.createEventChannel();
+            duplicate = DuplicateDescriptor.of(Verbs.eventChannelDescriptor(channel));
+            descriptor = duplicate;
             set.add(descriptor, Epoll.IN, 0);
             set.add(bell, Epoll.IN, 0);
             bound = create();
@@ -131,6 +133,9 @@ final class ConnectionManager implements AutoCloseable {
             if (bound != null) {
                 destroy(bound);
             }
+            if (duplicate != null) {
+                duplicate.close();
+            }
             release();
             throw e;
         }
@@ -139,7 +144,9 @@ final class ConnectionManager implements AutoCloseable {
     private void release() {
         set.close();
         bell.close();
-        verbs.destroyEventChannel(channel);
+        if (channel != 0) {
+            verbs.destroyEventChannel(channel);
+        }
     }
 
     /** The context of the bound device. */

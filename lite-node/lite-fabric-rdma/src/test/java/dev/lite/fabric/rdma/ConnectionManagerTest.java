@@ -1,10 +1,12 @@
 package dev.lite.fabric.rdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.ibm.disni.verbs.impl.FakeConnectionManager;
 import dev.lite.fabric.rdma.verbs.NativeLibrary;
 import dev.lite.fabric.rdma.verbs.TestVerbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -38,12 +40,16 @@ class ConnectionManagerTest {
         Set<String> opened = pipes();
         opened.removeAll(before);
         calls = new FakeConnectionManager(Integer.parseInt(opened.iterator().next()));
-        manager = new ConnectionManager(
+        manager = newManager();
+        manager.start();
+    }
+
+    private ConnectionManager newManager() {
+        return new ConnectionManager(
                 "alpha",
                 TestVerbs.of(calls),
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
                 this::requested);
-        manager.start();
     }
 
     @AfterEach
@@ -77,6 +83,24 @@ class ConnectionManagerTest {
         seen.add("request " + id.handle());
         if (id.handle() == 100) {
             throw new IllegalStateException("a defect");
+        }
+    }
+
+    /** An application may try to start its node again and again. */
+    @Test
+    void aManagerThatCannotBeMadeLeavesNoDescriptor() throws IOException {
+        calls.bindFails = true;
+        long before = descriptors();
+        assertThatExceptionOfType(VerbsException.class).isThrownBy(this::newManager);
+        assertThat(descriptors()).as("after a failed bind").isEqualTo(before);
+        calls.channelFails = true;
+        assertThatExceptionOfType(VerbsException.class).isThrownBy(this::newManager);
+        assertThat(descriptors()).as("without a channel").isEqualTo(before);
+    }
+
+    private static long descriptors() throws IOException {
+        try (var all = Files.list(Path.of("/proc/self/fd"))) {
+            return all.count();
         }
     }
 

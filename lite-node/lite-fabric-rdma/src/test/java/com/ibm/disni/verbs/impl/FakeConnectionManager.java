@@ -14,6 +14,11 @@ public final class FakeConnectionManager extends NativeDispatcher {
     /** Handles of peers that want to connect, as the next events. */
     public final Queue<Long> requests = new ConcurrentLinkedQueue<>();
 
+    /** The next calls fail. */
+    public volatile boolean channelFails;
+
+    public volatile boolean bindFails;
+
     private static final int CONNECT_REQUEST = 4;
     private static final int NO_EVENT = -1;
 
@@ -26,7 +31,10 @@ public final class FakeConnectionManager extends NativeDispatcher {
     }
 
     @Override
-    public long _createEventChannel() {
+    public long _createEventChannel() throws IOException {
+        if (channelFails) {
+            throw new IOException("Permission denied");
+        }
         return channel.address();
     }
 
@@ -46,7 +54,11 @@ public final class FakeConnectionManager extends NativeDispatcher {
     }
 
     @Override
-    public void _bindAddr(long id, long address) {}
+    public void _bindAddr(long id, long address) throws IOException {
+        if (bindFails) {
+            throw new IOException("Address already in use");
+        }
+    }
 
     @Override
     public void _listen(long id, int backlog) {}
