@@ -101,7 +101,7 @@ final class Completions {
                 room = count < room ? 0 : Math.min(BATCH, entries - keptTail);
             }
         } catch (VerbsException e) {
-            return; // the poll role meets the same failure and reports it; the caller must still close what it closes
+            return; // the poll role meets the same failure and reports it; the caller continues to close
         } finally {
             TAKING.setRelease(this, false);
         }

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 /** Needs no device: the native calls refuse a queue whose handle is 0, as those of a failed device do. */
 class CompletionsTest {
 
-    /** Else a thread that closes an endpoint would leave it half closed, and its queue pair would never be destroyed. */
+    /** Else a thread that closes an endpoint would leave it half closed, with its queue pair. */
     @Test
     void onlyThePollRoleLearnsThatTheDeviceFailed() {
         NativeBuild.requireLibrary();

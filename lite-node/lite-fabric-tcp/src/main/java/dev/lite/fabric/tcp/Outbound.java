@@ -155,8 +155,7 @@ final class Outbound {
             if (operations.isFull()) {
                 return Post.BUSY;
             }
-            // First the frame: if it fails, as when the stack is full, no operation waits for the answer to another
-            // one.
+            // First the frame: if that fails, no operation waits for the answer to another one.
             enter(kind, length, number, offset, first, second, local);
             operations.add(kind, local, length, context);
             if (sending || full) {

@@ -91,7 +91,7 @@ class SendFailureTest {
         }
     }
 
-    /** Else each poll would fail again, or continue after half a frame: the answers to come would belong to other reads. */
+    /** Else each poll would fail again, or continue after half a frame: later answers would belong to other reads. */
     @Test
     void aConnectionOnWhichTheExecutionOfAFrameFailsEnds() {
         try (var a = new TestNode("a", "lanes", "1");

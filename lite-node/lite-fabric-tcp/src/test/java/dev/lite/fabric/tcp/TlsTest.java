@@ -65,7 +65,7 @@ class TlsTest {
         }
     }
 
-    /** As when the process has no memory left for the buffers of TLS: each attempt would keep a descriptor for ever. */
+    /** As without memory for the buffers of TLS: each attempt would keep a descriptor for ever. */
     @Test
     void aConnectionForWhichThereIsNoTlsIsClosed() throws IOException {
         try (var node = new TestNode("node", new BrokenContext());

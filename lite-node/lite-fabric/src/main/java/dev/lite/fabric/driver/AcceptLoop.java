@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Accepts peers on a listening socket until it is stopped, whatever fails for one of them. One thread runs it; any thread
- * stops it.
+ * Accepts peers on a listening socket until it is stopped, whatever fails for one of them. One thread runs it; any
+ * thread stops it.
  *
  * @param <S> an accepted socket
  */

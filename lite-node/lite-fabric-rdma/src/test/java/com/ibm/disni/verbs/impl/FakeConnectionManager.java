@@ -9,7 +9,9 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The calls of the connection manager without a device. In this package because DiSNI's constructor is visible only here. */
+/**
+ * The calls of the connection manager without a device. In this package because DiSNI's constructor is visible only here.
+ */
 public final class FakeConnectionManager extends NativeDispatcher {
     /** Handles of peers that want to connect, as the next events. */
     public final Queue<Long> requests = new ConcurrentLinkedQueue<>();
