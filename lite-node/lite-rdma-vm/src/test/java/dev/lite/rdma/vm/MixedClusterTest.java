@@ -31,6 +31,7 @@ class MixedClusterTest {
     private static final Duration START = Duration.ofMinutes(6);
     private static final Duration SOON = Duration.ofSeconds(90);
     private static final int PORT = 7410;
+    private static final int APPLICATIONS = 50;
     private static final List<String> SMALL = List.of("-Xmx64m", "-XX:TieredStopAtLevel=1");
     private static final String NO_DEVICE = "this host has no RDMA device";
 
@@ -189,6 +190,37 @@ class MixedClusterTest {
 
     @Test
     @Order(6)
+    void fiftyApplicationsUseTheQueuePairsOfOne() {
+        Machine first = Objects.requireNonNull(machines).a();
+        Running one = many(first, 1);
+        String resources = resources(first);
+        System.out.println("mixed cluster: with one application " + resources);
+        assertThat(resources).contains(" qp ").doesNotContain(" qp 0 ");
+        Running more = many(first, APPLICATIONS - 1);
+        assertThat(resources(first)).as("with %d applications", APPLICATIONS).isEqualTo(resources);
+        one.kill();
+        more.kill();
+    }
+
+    private static Running many(Machine machine, int applications) {
+        Running running =
+                machine.java(SMALL, ManyProgram.class, socket(machine, "a"), "b", Integer.toString(applications));
+        running.awaitLine(ManyProgram.ATTACHED, SOON);
+        return running;
+    }
+
+    /** What the kernel has of its RDMA device, in numbers: queue pairs, completion queues, memory regions and so on. */
+    private static String resources(Machine machine) {
+        return machine.run("rdma resource show", SOON)
+                .lines()
+                .filter(line -> line.contains("rxe0"))
+                .findFirst()
+                .orElseThrow()
+                .strip();
+    }
+
+    @Test
+    @Order(7)
     void aNodeThatRequiresRdmaDoesNotStartWithoutADevice() {
         Running node = Objects.requireNonNull(refused);
         assertThat(node.await(START)).as(node.output()).isEqualTo(1);
