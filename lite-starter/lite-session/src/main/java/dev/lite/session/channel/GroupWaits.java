@@ -89,6 +89,9 @@ public final class GroupWaits {
 
     /** Waits until the wait is over, or about until the deadline. A virtual thread. */
     void await(Wait mine, long deadlineNs) {
+        if (poller == null) {
+            start(); // before anything is noted: there may be no memory for a thread
+        }
         int slot = take();
         if (slot < 0) {
             LockSupport.parkNanos(this, Math.min(BEYOND_NS, deadlineNs - System.nanoTime()));
@@ -99,9 +102,6 @@ public final class GroupWaits {
         threads.set(slot, Thread.currentThread());
         waits.set(slot, mine);
         waiting.getAndUpdate(bits -> bits | bit);
-        if (poller == null) {
-            start();
-        }
         if (parked) { // either this thread sees that here, or the last look sees the bit
             wakePoller();
         }

@@ -6,6 +6,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -42,6 +43,7 @@ public final class VirtualWaits {
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
 
     private final Words slots;
+    private final ThreadFactory starter;
     private final StagedWait wait;
     /** A bit for each slot that a virtual thread waits for. */
     private final AtomicLong waited = new AtomicLong();
@@ -66,7 +68,13 @@ public final class VirtualWaits {
      * @param spins the largest number of pauses before the thread sleeps
      */
     public VirtualWaits(Words slots, int spins) {
+        this(slots, spins, Thread.ofPlatform().daemon().name("lite-waits").factory());
+    }
+
+    /** @param starter makes the platform thread */
+    VirtualWaits(Words slots, int spins, ThreadFactory starter) {
         this.slots = slots;
+        this.starter = starter;
         this.wait = new StagedWait(spins);
     }
 
@@ -75,15 +83,16 @@ public final class VirtualWaits {
      * kept for the caller.
      *
      * @param deadlineNs of {@link System#nanoTime}
+     * @throws OutOfMemoryError if there is no memory for the platform thread; then nothing has happened
      */
     public void await(int slot, long deadlineNs) {
+        if (watcher == null) {
+            start(); // before anything is noted: there may be no memory for a thread
+        }
         long bit = 1L << slot;
         deadlinesNs[slot] = deadlineNs;
         threads.set(slot, Thread.currentThread());
         waited.getAndUpdate(bits -> bits | bit);
-        if (watcher == null) {
-            start();
-        }
         ring();
         if (over) { // either this thread sees that here, or the last look sees the bit
             end(slot);
@@ -100,7 +109,9 @@ public final class VirtualWaits {
 
     private synchronized void start() {
         if (watcher == null) {
-            watcher = Thread.ofPlatform().daemon().name("lite-waits").start(this::watch);
+            Thread thread = starter.newThread(this::watch);
+            thread.start();
+            watcher = thread;
         }
     }
 
