@@ -31,6 +31,7 @@ public interface RpcCall {
      * @param reply used only during this call
      * @throws LimitExceededException when it is longer than {@link LtRpc#MESSAGE_BYTES_MAX} or than the caller's buffer; the call is
      *     still unanswered
+     * @throws LiteTimeoutException when the node did not take it within the session's deadline; likewise
      * @throws IllegalStateException when the call was already answered
      */
     void reply(MemorySegment reply);
@@ -51,6 +52,8 @@ public interface RpcCall {
      *
      * @param handlerCode any number; the function defines its meaning
      * @param message cut to {@value #FAIL_BYTES_MAX} bytes of UTF-8
+     * @throws LiteTimeoutException when the node did not take it within the session's deadline; the call is still
+     *     unanswered
      * @throws IllegalStateException when the call was already answered
      */
     void fail(int handlerCode, String message);

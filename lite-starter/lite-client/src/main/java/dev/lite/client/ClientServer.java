@@ -529,9 +529,9 @@ final class ClientServer implements RpcServer {
                     channel.reply(number, reply);
                     commands.session().counts().channelAnswer(reply.byteSize());
                 }
-            } catch (LimitExceededException | IllegalStateException | Error e) {
-                // It is too long for the caller, its arena was closed just now, or its file was truncated:
-                // the call is still unanswered.
+            } catch (LimitExceededException | LiteTimeoutException | IllegalStateException | Error e) {
+                // It is too long for the caller, the node did not take it in time, its arena was closed just now,
+                // or its file was truncated: the call is still unanswered.
                 answered.set(false);
                 throw e;
             } catch (ChannelEndedException e) {
@@ -551,6 +551,9 @@ final class ClientServer implements RpcServer {
                     channel.fail(number, RpcStatus.HANDLER_FAILED, handlerCode, message);
                     commands.session().counts().channelAnswer(0);
                 }
+            } catch (LiteTimeoutException | Error e) { // likewise
+                answered.set(false);
+                throw e;
             } catch (ChannelEndedException e) {
                 throw callerGone(e);
             }

@@ -310,6 +310,31 @@ class SessionRpcTest {
     }
 
     @Test
+    void aCallWhoseAnswerFoundNoFreeSlotCanStillBeAnswered() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            RpcServer server = fixture.lite.rpc().serve("f");
+            RpcCall replied = receive(fixture, server, 1, FakeNode.WINDOW_BYTES);
+            RpcCall failed = receive(fixture, server, 2, FakeNode.WINDOW_BYTES);
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            RpcClient client = fixture.lite.rpc().bind("n", "g");
+            List<Command> held = new ArrayList<>();
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
+                CompletableFuture<byte[]> unused = client.callAsync(bytes("x"), LONG);
+                held.add(fixture.node.awaitHeldCommand());
+            }
+            assertThatThrownBy(() -> replied.reply(bytes("r1"))).isInstanceOf(LiteTimeoutException.class);
+            assertThatThrownBy(() -> failed.fail("no")).isInstanceOf(LiteTimeoutException.class);
+
+            held.forEach(one -> fixture.node.complete(one, 0));
+            replied.reply(bytes("r1"));
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 1: r1");
+            failed.fail("no");
+            assertThat(fixture.node.awaitReply()).isEqualTo("fail with 0 2: no");
+            assertThatThrownBy(() -> failed.fail("again")).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
     void aReplyIsSentAlsoIfNoSlotIsFreeBeforeTheDeadlineOfTheNextReceive() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             RpcServer server = fixture.lite.rpc().serve("f");
