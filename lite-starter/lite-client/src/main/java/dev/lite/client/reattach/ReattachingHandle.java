@@ -73,6 +73,10 @@ final class ReattachingHandle implements LmrHandle {
         mapped = low(viewed.mapped);
     }
 
+    boolean isOf(SessionKeeper other) {
+        return keeper == other;
+    }
+
     private static Bound<LmrHandle> low(Bound<LmrHandle> handle) {
         return new Bound<>(handle.session(), handle.value().withPriority(Priority.LOW));
     }

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /** The memory of the current session. Its handles outlive the session. Any thread. */
 final class ReattachingMemory implements LtMemory {
@@ -127,14 +128,26 @@ final class ReattachingMemory implements LtMemory {
         Objects.requireNonNull(source, "source");
         Objects.requireNonNull(destination, "destination");
         Deadline deadline = keeper.deadline();
-        Lite session = keeper.open(deadline);
-        copy.run(session.memory(), current(source, deadline), current(destination, deadline));
+        while (true) {
+            Lite session = keeper.open(deadline);
+            LmrHandle from = handle(source, session, deadline);
+            LmrHandle to = from == null ? null : handle(destination, session, deadline);
+            if (from != null && to != null) {
+                copy.run(session.memory(), from, to);
+                return;
+            }
+            // The session was lost meanwhile, before the copy began.
+            keeper.pauseBeforeRetry(new SessionLostException("the session was lost before the copy began"), deadline);
+        }
     }
 
-    private static LmrHandle current(LmrHandle handle, Deadline deadline) {
-        return handle.unwrap() instanceof ReattachingHandle own
-                ? own.current(deadline).value()
-                : handle;
+    /** The handle in this session; null if there is another session now. That of another application is refused later. */
+    private @Nullable LmrHandle handle(LmrHandle handle, Lite session, Deadline deadline) {
+        if (!(handle.unwrap() instanceof ReattachingHandle own)) {
+            return handle;
+        }
+        Bound<LmrHandle> current = own.current(deadline);
+        return current.session() == session || !own.isOf(keeper) ? current.value() : null;
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.lite.client.fake;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Optional;
@@ -35,9 +36,23 @@ public final class FakeHandle {
 
     LmrHandle handle() {
         return (LmrHandle) Proxy.newProxyInstance(
-                LmrHandle.class.getClassLoader(),
-                new Class<?>[] {LmrHandle.class},
-                (proxy, method, given) -> answer(method));
+                LmrHandle.class.getClassLoader(), new Class<?>[] {LmrHandle.class}, new Answers());
+    }
+
+    /** Whether a handle belongs to this session. */
+    static boolean isOf(FakeLite session, LmrHandle handle) {
+        return Proxy.getInvocationHandler(handle) instanceof Answers answers && answers.session() == session;
+    }
+
+    private final class Answers implements InvocationHandler {
+        FakeLite session() {
+            return session;
+        }
+
+        @Override
+        public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] given) {
+            return answer(method);
+        }
     }
 
     private @Nullable Object answer(Method method) {

@@ -37,6 +37,9 @@ public final class FakeLite implements Lite {
     /** Runs at the beginning of each mapping. */
     public volatile Runnable whenMapping = () -> {};
 
+    /** The copies, as "source to destination". */
+    public final Queue<String> copies = new ConcurrentLinkedQueue<>();
+
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
     private final FakeSync sync = new FakeSync(this::isOpen, this::lose);
@@ -159,7 +162,13 @@ public final class FakeLite implements Lite {
             @Override
             public void memcpy(
                     LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-                throw lostOr("it");
+                if (!FakeHandle.isOf(FakeLite.this, source) || !FakeHandle.isOf(FakeLite.this, destination)) {
+                    throw new IllegalArgumentException("a handle belongs to another session");
+                }
+                if (!open) {
+                    throw lostOr("it");
+                }
+                copies.add("%s to %s".formatted(source, destination));
             }
 
             @Override

@@ -3,6 +3,7 @@ package dev.lite.client.reattach;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteTimeoutException;
@@ -379,6 +380,36 @@ class ReattachingLiteTest {
         assertThat(sessions.getLast().known("a").calls)
                 .as("at the next session")
                 .hasValue(1);
+    }
+
+    @Test
+    void aCopyWhoseSessionIsLostBeforeItBeginsIsMadeInTheNextSession() {
+        LmrHandle source = lite.memory().map("a", Permission.READ);
+        LmrHandle destination = lite.memory().map("a", Permission.WRITE);
+        LmrHandle lossy = new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() { // after the source was looked at
+                if (sessions.size() == 1) {
+                    sessions.getLast().lose();
+                }
+                return destination;
+            }
+        };
+
+        lite.memory().memcpy(source, 0, lossy, 0, 8);
+
+        assertThat(sessions).hasSize(2);
+        assertThat(sessions.getLast().copies).containsExactly("a to a");
+    }
+
+    @Test
+    void aCopyWithAHandleOfAnotherApplicationIsRefusedAtOnce() {
+        LmrHandle foreign = lite.memory().map("a", Permission.READ);
+        ReattachingLite own = open(LONG);
+        LmrHandle source = own.memory().map("a", Permission.READ);
+        assertThatThrownBy(() -> own.memory().memcpy(source, 0, foreign, 0, 8))
+                .isInstanceOf(IllegalArgumentException.class);
+        own.close();
     }
 
     @Test
