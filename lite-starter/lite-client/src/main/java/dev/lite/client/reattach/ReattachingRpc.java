@@ -240,7 +240,7 @@ final class ReattachingRpc implements LtRpc {
                 return true;
             } catch (SessionLostException e) {
                 return true; // the next session's listener registers it
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) { // for example no memory for a thread; later there may be some
                 LOG.warn("Cannot register the function {} again at node {} yet", function, at.nodeName(), e);
                 return false;
             }

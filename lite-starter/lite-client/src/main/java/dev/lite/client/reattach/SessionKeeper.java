@@ -9,6 +9,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
@@ -275,9 +276,19 @@ final class SessionKeeper implements AutoCloseable {
                 attached.nodeName(),
                 options.socket(),
                 options.application());
-        attachListeners.forEach(listener -> listener.accept(attached));
         reattachAfter(attached);
+        attachListeners.forEach(listener -> notify(listener, attached));
         return attached;
+    }
+
+    /** A listener that fails must not keep the session from the others, or from the caller that attached it. */
+    private static void notify(Consumer<Lite> listener, Lite attached) {
+        try {
+            listener.accept(attached);
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            LOG.error("An action for the new session with node {} failed", attached.nodeName(), e);
+        }
     }
 
     void setSampler(LiteStatistics.@Nullable Sampler newSampler) {

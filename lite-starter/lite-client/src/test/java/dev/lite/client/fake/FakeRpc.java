@@ -18,9 +18,11 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +37,9 @@ public final class FakeRpc implements LtRpc {
 
     /** How many of the next registrations fail. */
     public final AtomicInteger refusals = new AtomicInteger();
+
+    /** What the next registrations throw, one each. */
+    public final Queue<Error> errors = new ConcurrentLinkedQueue<>();
 
     /** How many of the next servers fail to close. */
     public final AtomicInteger closeRefusals = new AtomicInteger();
@@ -56,6 +61,10 @@ public final class FakeRpc implements LtRpc {
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
         if (refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
             throw new LiteTimeoutException("the node is busy");
+        }
+        Error error = errors.poll();
+        if (error != null) {
+            throw error;
         }
         handlers.put(function, handler);
         concurrencies.put(function, concurrency);

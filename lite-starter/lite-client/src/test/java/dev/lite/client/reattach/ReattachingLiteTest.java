@@ -43,6 +43,7 @@ class ReattachingLiteTest {
     private volatile boolean attachesSlowly;
     private volatile boolean attaches;
     private volatile int refusedRegistrations;
+    private final Queue<Error> registrationErrors = new ConcurrentLinkedQueue<>();
     private volatile String nodeName = "fake-1";
     private volatile Runnable whenMapping = () -> {};
     private final ReattachingLite lite = open(LONG);
@@ -66,6 +67,10 @@ class ReattachingLiteTest {
             attached.nodeName = nodeName;
             attached.whenMapping = whenMapping;
             attached.rpc().refusals.set(refusedRegistrations);
+            Error error = registrationErrors.poll();
+            if (error != null) {
+                attached.rpc().errors.add(error);
+            }
             sessions.add(attached);
             return sessions.getLast();
         });
@@ -510,6 +515,25 @@ class ReattachingLiteTest {
 
         server.close();
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
+    }
+
+    @Test
+    void anErrorInTheRegistrationOfOneHandlerKeepsNeitherThatNorAnotherOneFromTheNextSessions() {
+        List<RpcServer> servers = new ArrayList<>();
+        for (String function : List.of("f", "g", "h")) {
+            servers.add(lite.rpc().register(function, 1, call -> call.request()));
+        }
+        registrationErrors.add(new OutOfMemoryError("unable to create native thread"));
+        sessions.getLast().lose();
+        Waits.until(
+                "all are served in the next session",
+                () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.size() == 3);
+
+        sessions.getLast().lose();
+        Waits.until(
+                "all are served in the one after that",
+                () -> sessions.size() == 3 && sessions.getLast().rpc().handlers.size() == 3);
+        servers.forEach(RpcServer::close);
     }
 
     @Test
