@@ -142,7 +142,9 @@ final class ClientMemory implements LtMemory {
                         Done.class,
                         timeoutNs,
                         request -> new Publish(request, Session.forNode(timeoutNs), prepared.lh()),
-                        null);
+                        // The node frees an LMR that it could not publish; a late publication must leave nothing
+                        // behind.
+                        (request, none) -> session.free(request, prepared.lh()));
         return handle;
     }
 

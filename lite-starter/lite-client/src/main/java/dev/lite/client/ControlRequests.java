@@ -66,7 +66,11 @@ final class ControlRequests {
 
     /** Undoes a late answer that no thread waits for any more. */
     interface Undo {
-        /** The request that releases this handle or function, or the lock with this fencing token. */
+        /**
+         * The request that releases this handle or function, or the lock with this fencing token.
+         *
+         * @param number 0 for a {@link Done}
+         */
         Request request(long requestId, long number);
     }
 
@@ -83,7 +87,8 @@ final class ControlRequests {
      * @param type the type of the reply
      * @param timeoutNs nanoseconds; a node that does not answer is given a fifth more, at most half a second
      * @param make creates the request with its number
-     * @param undo undoes a reply of type {@link Mapped}, {@link Acquired} or {@link RpcOpened} that arrives too late; or null
+     * @param undo undoes a reply of type {@link Mapped}, {@link Acquired}, {@link RpcOpened} or {@link Done} that
+     *     arrives too late; or null
      * @throws LiteException the node's error, or that it did not answer in time
      */
     <R extends Reply> R ask(
@@ -233,6 +238,8 @@ final class ControlRequests {
             undo(undo, acquired.token(), asked.permits());
         } else if (undo != null && reply instanceof RpcOpened opened) {
             undo(undo, opened.id(), asked.permits());
+        } else if (undo != null && reply instanceof Done) {
+            undo(undo, 0, asked.permits());
         } else {
             asked.permits().release();
         }

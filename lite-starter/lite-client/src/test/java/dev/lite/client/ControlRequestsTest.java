@@ -25,9 +25,11 @@ import dev.lite.session.protocol.SessionMessage.Malloc;
 import dev.lite.session.protocol.SessionMessage.Map;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.Publish;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -67,6 +69,22 @@ class ControlRequestsTest {
             fixture.node.reply(mapped(fixture.node.awaitHeldRequest(), 124));
 
             assertThat(fixture.node.awaitRequest(Unmap.class).lh()).isEqualTo(124);
+        }
+    }
+
+    @Test
+    void aPublicationThatTimedOutIsFreedWhenItsReplyArrives() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT);
+                Arena arena = Arena.ofConfined()) {
+            fixture.node.holdRequests(Publish.class::isInstance);
+            assertThatThrownBy(
+                            () -> fixture.lite.memory().register(LmrSpec.of(64).withName("x"), arena.allocate(64)))
+                    .isInstanceOf(LiteTimeoutException.class);
+            Publish late = (Publish) fixture.node.awaitHeldRequest();
+
+            fixture.node.answer(late);
+
+            assertThat(fixture.node.awaitRequest(Free.class).lh()).isEqualTo(late.lh());
         }
     }
 
