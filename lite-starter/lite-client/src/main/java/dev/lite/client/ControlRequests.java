@@ -20,16 +20,21 @@ import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionProtocol;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Requests on the control channel and their replies, matched by number. Any thread may send requests; the channel's reader calls {@link
@@ -39,6 +44,8 @@ import org.jspecify.annotations.Nullable;
  * permit until the node has answered. If the late answer is a handle, a lock or a function, it is undone: unmapped, freed, released or closed.
  */
 final class ControlRequests {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlRequests.class);
+
     /** The node has room for these, for the undone waits, and for the other requests that it answers like releases. */
     private static final int RELEASES_MAX = SessionProtocol.WAITS_MAX / 2;
 
@@ -53,7 +60,16 @@ final class ControlRequests {
 
     private final AtomicLong lastId = new AtomicLong();
     private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
+    /** Releases that a busy node did not take. As many as permits, at most. */
+    private final Queue<Unsent> unsent = new ConcurrentLinkedQueue<>();
+
+    /** Whether a thread sends them. */
+    private final AtomicBoolean sendingLater = new AtomicBoolean();
+
     private volatile @Nullable String lostReason;
+
+    /** A request that releases something, and that nobody waits for. */
+    private record Unsent(Request request, Semaphore heldPermit) {}
 
     /**
      * A request under way.
@@ -262,13 +278,58 @@ final class ControlRequests {
     private void send(Semaphore heldPermit, LongFunction<Request> make) {
         long id = lastId.incrementAndGet();
         pending.put(id, new Pending(new CompletableFuture<>(), null, heldPermit));
-        try {
-            channel.send(make.apply(id));
-        } catch (OsException notSent) {
-            // The session has ended, which releases everything.
-            if (pending.remove(id) != null) {
-                heldPermit.release();
+        Unsent request = new Unsent(make.apply(id), heldPermit);
+        if (!trySend(request)) {
+            unsent.add(request);
+            sendLater();
+        }
+    }
+
+    /** The node must still learn of a release, or it holds the lock until the end of the session. */
+    private void sendLater() {
+        if (!unsent.isEmpty() && sendingLater.compareAndSet(false, true)) {
+            boolean started = false;
+            try {
+                Thread unused = Thread.ofPlatform()
+                        .daemon()
+                        .name("lite-client-release-" + node)
+                        .start(this::sendUnsent);
+                started = true;
+            } finally {
+                if (!started) {
+                    sendingLater.set(false); // no memory for a thread; the next release tries again
+                }
             }
+        }
+    }
+
+    private void sendUnsent() {
+        try {
+            for (Unsent next = unsent.poll(); next != null; next = unsent.poll()) {
+                while (!trySend(next)) {
+                    LOG.debug("node {} still does not read its control channel", node);
+                }
+            }
+        } finally {
+            sendingLater.set(false);
+        }
+        sendLater(); // one may have come after the last look
+    }
+
+    /** Returns false if the node does not read its control channel now: it got nothing. Takes up to the send timeout. */
+    private boolean trySend(Unsent release) {
+        try {
+            channel.send(release.request());
+            return true;
+        } catch (OsException notSent) {
+            if (notSent.errno() == Errno.EAGAIN && lostReason == null) {
+                return false;
+            }
+            // The session has ended, which releases everything.
+            if (pending.remove(release.request().requestId()) != null) {
+                release.heldPermit().release();
+            }
+            return true;
         }
     }
 

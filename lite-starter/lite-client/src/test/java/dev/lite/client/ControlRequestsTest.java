@@ -18,6 +18,14 @@ import dev.lite.api.Permission;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
+import dev.lite.os.Errno;
+import dev.lite.os.OsException;
+import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.CancelTry;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Free;
@@ -26,16 +34,22 @@ import dev.lite.session.protocol.SessionMessage.Map;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.Publish;
+import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Requests on the control channel: their limit, and replies that come late or never. */
 class ControlRequestsTest {
@@ -86,6 +100,39 @@ class ControlRequestsTest {
 
             assertThat(fixture.node.awaitRequest(Free.class).lh()).isEqualTo(late.lh());
         }
+    }
+
+    @Test
+    void aReleaseThatABusyNodeDoesNotTakeIsSentLater(@TempDir Path directory) throws ProtocolException {
+        Path socket = directory.resolve("busy.sock");
+        try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1);
+                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
+                SessionChannel node = new SessionChannel(listening.accept())) {
+            client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
+            ControlRequests requests = new ControlRequests(client, "busy", 16);
+            int filled = 0;
+            try {
+                while (true) {
+                    client.send(new CancelTry(filled, 0, 0));
+                    filled++;
+                }
+            } catch (OsException full) {
+                assertThat(full.errno()).isEqualTo(Errno.EAGAIN);
+            }
+            requests.postRelease(id -> new ReleaseLock(id, 5, 77));
+            requests.postRelease(id -> new ReleaseLock(id, 5, 78));
+
+            node.setTimeout(LONG.toNanos(), 0);
+            for (int message = 0; message < filled; message++) {
+                assertThat(node.receive()).isInstanceOf(CancelTry.class);
+            }
+            assertThat(List.of(token(node.receive()), token(node.receive()))).containsExactlyInAnyOrder(77L, 78L);
+            requests.lose("the test ends");
+        }
+    }
+
+    private static long token(@Nullable SessionMessage message) {
+        return ((ReleaseLock) Objects.requireNonNull(message)).token();
     }
 
     @Test
