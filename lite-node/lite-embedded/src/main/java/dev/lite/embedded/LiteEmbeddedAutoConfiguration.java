@@ -1,6 +1,7 @@
 package dev.lite.embedded;
 
 import dev.lite.api.Lite;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -8,6 +9,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
+import org.springframework.util.StringUtils;
 
 /** Starts a node in the application, and a session with it. The starter's other beans use that session. */
 @AutoConfiguration(beforeName = "dev.lite.boot.LiteClientAutoConfiguration")
@@ -26,8 +28,14 @@ public final class LiteEmbeddedAutoConfiguration {
 
     @Bean(destroyMethod = "close")
     Lite lite(EmbeddedNode node, LiteEmbeddedProperties properties, Environment environment) {
-        String principal = properties.principal();
-        return node.attach(
-                principal != null ? principal : environment.getProperty("spring.application.name", "application"));
+        return node.attach(principal(properties.principal(), environment));
+    }
+
+    private static String principal(@Nullable String configured, Environment environment) {
+        if (StringUtils.hasText(configured)) {
+            return configured;
+        }
+        String name = environment.getProperty("spring.application.name");
+        return StringUtils.hasText(name) ? name : "application";
     }
 }

@@ -18,6 +18,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -93,6 +95,28 @@ class EmbeddedNodeTest {
                     assertThat(back).containsExactly(7);
                 });
         assertThat(Path.of("/dev/shm/lite", cluster)).doesNotExist();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"'', ''", "' ', ' '", "'', orders", "billing, ''"})
+    void aBlankNameIsNoPrincipal(String principal, String application) {
+        runner.withPropertyValues(
+                        "lite.embedded.arena-size=16MB",
+                        "lite.embedded.principal=" + principal,
+                        "spring.application.name=" + application)
+                .run(context -> {
+                    String expected =
+                            principal.isBlank() ? application.isBlank() ? "application" : application : principal;
+                    assertThat(context).hasNotFailed();
+                    LmrHandle handle = context.getBean(LtMemory.class)
+                            .malloc(LmrSpec.of(8).withName("n").withDefaultPermissions());
+                    assertThat(handle.permissions()).contains(Permission.READ);
+                    assertThat(context.getBean(EmbeddedNode.class)
+                                    .attach(expected)
+                                    .memory()
+                                    .map("n", Permission.READ))
+                            .isNotNull();
+                });
     }
 
     @Test
