@@ -130,15 +130,15 @@ final class Writers implements AutoCloseable {
         try {
             for (Row row : rows()) {
                 if (row.mark == 0 && metadata.handle.testSet(row.offset, 0, handle.id()) == 0) {
-                    registered = true;
                     metadata.handle.putLong(row.offset + Row.NODE_AT, nodeId(node) + 1L);
+                    registered = true;
                     return new Mark(handle, row.offset, node);
                 }
             }
             return null;
         } finally {
             if (!registered) {
-                handle.free();
+                handle.free(); // then a row that has it belongs to no living writer, and a proof frees it
             }
         }
     }

@@ -5,15 +5,21 @@ import static dev.lite.log.LogFixture.read;
 import static dev.lite.log.LogFixture.small;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterAll;
@@ -135,6 +141,74 @@ class WritersTest {
         assertThat(mark(metadata, 0)).isZero();
         LiteLog again = logs.open("closed");
         assertThat(read(again.reader(0))).containsExactly("x");
+    }
+
+    /** Else every attempt would take a row that no proof frees while the session lives. */
+    @Test
+    void aWriterThatCouldNotFillItsRowLeavesNoRowOfALivingWriter() {
+        LiteLog log = fixture.create("unfilled", SPEC);
+        AtomicInteger failures = new AtomicInteger(3);
+        LiteLog writer = new LiteLogs(failingToFillRows(fixture.session(1), failures)).open("unfilled");
+        for (int i = 0; i < 1000 && failures.get() > 0; i++) { // a writer looks for a row in one append of 64
+            writer.append(bytes("x"));
+        }
+        assertThat(failures).hasValue(0);
+        assertThat(rows(metadata("unfilled")).filter(WritersTest::isOfLivingWriter))
+                .isEmpty();
+        for (int i = 0; i < 64; i++) {
+            writer.append(bytes("x"));
+        }
+        assertThat(rows(metadata("unfilled")).filter(WritersTest::isOfLivingWriter))
+                .hasSize(1);
+        log.close();
+    }
+
+    private static boolean isOfLivingWriter(long mark) {
+        if (mark == 0) {
+            return false;
+        }
+        try {
+            fixture.session(0).memory().map(mark, Permission.READ).unmap();
+            return true;
+        } catch (LmrNotFoundException e) {
+            return false;
+        }
+    }
+
+    /** A session that gets no answer to so many changes of the nodes in the rows. */
+    private static Lite failingToFillRows(Lite lite, AtomicInteger failures) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    Object made = method.invoke(lite.memory(), arguments);
+                    return made instanceof LmrHandle handle
+                                    && handle.name().orElse("").endsWith(".log")
+                            ? failingToFillRows(handle, failures)
+                            : made;
+                });
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+
+    private static LmrHandle failingToFillRows(LmrHandle handle, AtomicInteger failures) {
+        return new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public void putLong(long offset, long value) {
+                if (offset >= Metadata.WRITERS_AT
+                        && value != 0
+                        && failures.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                    throw new LiteTimeoutException("no answer");
+                }
+                super.putLong(offset, value);
+            }
+        };
     }
 
     @Test
