@@ -224,6 +224,7 @@ final class Segments implements AutoCloseable {
             return known;
         }
         try {
+            forgetCleaned(); // a process that only reads makes no segments
             LmrHandle handle = memory.map(metadata.segmentName(number), writable ? ALL : EnumSet.of(Permission.READ));
             return remember(new Segment(number, handle, geometry));
         } catch (LmrNotFoundException e) {
@@ -234,7 +235,10 @@ final class Segments implements AutoCloseable {
         }
     }
 
-    /** For the end of a log. A node that does not answer does not stop it: the end of the session unmaps the handle. */
+    /**
+     * For what is not used any more. A node that does not answer does not stop it: the end of the session unmaps the
+     * handle.
+     */
     static void unmap(LmrHandle handle) {
         try {
             handle.unmap();
@@ -249,7 +253,7 @@ final class Segments implements AutoCloseable {
         long first = metadata.first();
         mapped.forEach((number, segment) -> {
             if (number < first && mapped.remove(number, segment)) {
-                segment.handle.unmap();
+                unmap(segment.handle);
             }
         });
     }

@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -63,6 +64,27 @@ class CleanerTest {
         slow.seek(log.firstPosition());
         assertThat(read(slow)).isNotEmpty();
         assertThatThrownBy(() -> log.reader(0)).isInstanceOf(LogPositionException.class);
+    }
+
+    @Test
+    void aProcessThatOnlyReadsKeepsNoSegmentMappedThatWasCleaned() {
+        LiteLog log = fixture.create("only read", small().withRetentionBytes(2 * SEGMENT));
+        AtomicInteger unmapped = new AtomicInteger();
+        Lite reading = FaultySession.of(fixture.session(1), (executed, operation) -> {
+            if (operation.equals("unmap")) {
+                unmapped.incrementAndGet();
+            }
+        });
+        LogReader reader = new LiteLogs(reading).open("only read").reader(log.firstPosition());
+        log.startCleaner();
+        int segments = 10;
+        for (int made = 1; made <= segments; made++) {
+            fill(log, made);
+            assertThat(read(reader)).isNotEmpty();
+            long first = Math.max(0, made - 2);
+            Waits.until("the oldest segments are removed", () -> first(log) == first);
+        }
+        assertThat(unmapped).hasValueGreaterThan(segments - 5);
     }
 
     @Test
