@@ -1,6 +1,5 @@
 package dev.lite.log;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
@@ -42,8 +41,8 @@ final class Segments implements AutoCloseable {
     private final ReentrantLock rolling = new ReentrantLock();
     private volatile @Nullable Segment current;
 
-    @GuardedBy("rolling")
-    private boolean closed;
+    /** Written under {@link #rolling}. */
+    private volatile boolean closed;
 
     /** @param deadline how long an append waits for another one that makes the next segment */
     Segments(LtMemory memory, Metadata metadata, LogSpec spec, boolean writable, Duration deadline) {
@@ -82,9 +81,7 @@ final class Segments implements AutoCloseable {
             if (now != null && now != full) {
                 return now;
             }
-            if (closed) {
-                throw new LogStateException("the log \"%s\" is closed".formatted(metadata.log));
-            }
+            requireOpen();
             long number = full == null ? 0 : full.number + 1;
             long last = metadata.last();
             Segment next = created(Math.max(number, last));
@@ -201,11 +198,23 @@ final class Segments implements AutoCloseable {
 
     private Segment remember(Segment segment) {
         Segment other = mapped.putIfAbsent(segment.number, segment);
-        if (other == null) {
-            return segment;
+        if (other != null) {
+            segment.handle.unmap();
+            return other;
         }
-        segment.handle.unmap();
-        return other;
+        // Either this thread sees the close here, or that sees the segment. A second unmap does nothing.
+        if (closed) {
+            mapped.remove(segment.number, segment);
+            unmap(segment.handle);
+            requireOpen();
+        }
+        return segment;
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new LogStateException("the log \"%s\" is closed".formatted(metadata.log));
+        }
     }
 
     /**

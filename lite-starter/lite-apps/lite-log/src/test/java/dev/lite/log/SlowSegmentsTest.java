@@ -2,8 +2,10 @@ package dev.lite.log;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.testing.Waits;
@@ -13,6 +15,7 @@ import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiPredicate;
 import org.junit.jupiter.api.Test;
@@ -67,6 +70,74 @@ class SlowSegmentsTest {
         }
     }
 
+    @Test
+    void aSegmentThatIsMadeInAdvanceWhileTheLogIsClosedDoesNotStayMapped() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            CountDownLatch made = new CountDownLatch(1);
+            CountDownLatch closed = new CountDownLatch(1);
+            AtomicInteger unmapped = new AtomicInteger();
+            AtomicInteger looks = new AtomicInteger();
+            Lite waiting = lookingAtTheMetadata(fixture.session(0), () -> {
+                boolean isMaker = Thread.currentThread().getName().equals("lite-log-segment");
+                if (isMaker && looks.incrementAndGet() == 2) { // its last look before it keeps the segment
+                    made.countDown();
+                    Waits.until("the log is closed", () -> closed.getCount() == 0);
+                }
+            });
+            Lite lite = FaultySession.of(waiting, (executed, operation) -> {
+                if (operation.equals("unmap")) {
+                    unmapped.incrementAndGet();
+                }
+            });
+            LiteLog log = new LiteLogs(lite).create("closed", LogFixture.small());
+            for (int i = 0; i < 50; i++) { // more than half of the first segment
+                assertThat(LogPosition.segment(log.append(new byte[100]))).isZero();
+            }
+            Waits.until("the second segment is made", () -> made.getCount() == 0);
+            log.close();
+            assertThat(unmapped).as("the first segment").hasValue(1);
+            closed.countDown();
+            Waits.until("the second segment is unmapped", () -> unmapped.get() == 2);
+        }
+    }
+
+    /** A session that does something after each look at a log's metadata. */
+    private static Lite lookingAtTheMetadata(Lite lite, Runnable action) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    Object made = method.invoke(lite.memory(), arguments);
+                    return made instanceof LmrHandle handle
+                                    && handle.name().orElse("").endsWith(".log")
+                            ? looking(handle, action)
+                            : made;
+                });
+        return withMemory(lite, memory);
+    }
+
+    private static LmrHandle looking(LmrHandle handle, Runnable action) {
+        return new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public long getLong(long offset) {
+                long value = super.getLong(offset);
+                action.run();
+                return value;
+            }
+        };
+    }
+
+    private static Lite withMemory(Lite lite, LtMemory memory) {
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+
     private static void fill(LiteLog log, byte[] entry) {
         try {
             while (true) {
@@ -101,10 +172,6 @@ class SlowSegmentsTest {
                         throw e.getCause();
                     }
                 });
-        return (Lite) Proxy.newProxyInstance(
-                Lite.class.getClassLoader(),
-                new Class<?>[] {Lite.class},
-                (self, method, arguments) ->
-                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+        return withMemory(lite, memory);
     }
 }
