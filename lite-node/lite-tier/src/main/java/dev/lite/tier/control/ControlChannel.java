@@ -78,6 +78,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     /** Written before the links are started. */
     private final Map<ControlKind, ControlHandler> handlers = new EnumMap<>(ControlKind.class);
 
+    private final Map<ControlKind, ControlHandler.OfConnection> handlersOfConnections =
+            new EnumMap<>(ControlKind.class);
+
     private final Executor executor;
     /** By node. The calls of a connection are here, or all of them have ended. */
     private final AtomicReferenceArray<@Nullable Calls> calls;
@@ -114,7 +117,18 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
      * @throws IllegalStateException if the kind has a handler already
      */
     public void serve(ControlKind kind, ControlHandler handler) {
-        if (handlers.putIfAbsent(kind, handler) != null) {
+        requireUnserved(kind);
+        handlers.put(kind, handler);
+    }
+
+    /** {@link #serve} with a handler that needs the connection of each request. */
+    public void serveOfConnection(ControlKind kind, ControlHandler.OfConnection handler) {
+        requireUnserved(kind);
+        handlersOfConnections.put(kind, handler);
+    }
+
+    private void requireUnserved(ControlKind kind) {
+        if (handlers.containsKey(kind) || handlersOfConnections.containsKey(kind)) {
             throw new IllegalStateException("control requests of the kind %s have a handler already".formatted(kind));
         }
     }
@@ -292,7 +306,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                     "node %d does not serve control requests of the kind %d".formatted(self, number));
         }
         ControlMessage reply = new ControlMessage();
-        handler(kind).handle(peer.id(), request, reply);
+        ControlHandler.OfConnection ofConnection = handlersOfConnections.get(kind);
+        if (ofConnection != null) {
+            ofConnection.handle(peer, request, reply);
+        } else {
+            handler(kind).handle(peer.id(), request, reply);
+        }
         return reply.toBytes();
     }
 

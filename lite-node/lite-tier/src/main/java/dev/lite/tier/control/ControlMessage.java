@@ -50,7 +50,7 @@ public final class ControlMessage {
     }
 
     /** The bytes written so far, as a message for reading. */
-    ControlMessage written() {
+    public ControlMessage written() {
         return new ControlMessage(toBytes());
     }
 

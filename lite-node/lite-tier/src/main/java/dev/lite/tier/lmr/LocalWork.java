@@ -86,8 +86,8 @@ final class LocalWork {
         }
     }
 
-    /** For another node. */
-    void memset(int caller, long lmrId, List<Run> runs, byte value) {
+    /** @param caller the connection of the request, which another node made */
+    void memset(Peer caller, long lmrId, List<Run> runs, byte value) {
         asWorkOf(caller, () -> memset(lmrId, runs, value));
     }
 
@@ -104,8 +104,8 @@ final class LocalWork {
         }
     }
 
-    /** For another node. */
-    void copy(int caller, Part source, Part target, long length, Deadline deadline) {
+    /** @param caller the connection of the request, which another node made */
+    void copy(Peer caller, Part source, Part target, long length, Deadline deadline) {
         asWorkOf(caller, () -> copy(source, target, length, deadline));
     }
 
@@ -180,11 +180,12 @@ final class LocalWork {
         }
     }
 
-    private void asWorkOf(int caller, Runnable work) {
-        running(caller, work, () -> {
-            if (links.peer(caller) == null) {
-                throw new NodeUnreachableException(
-                        "the connection with node %s is gone".formatted(links.nameOf(caller)));
+    /** Work of a former connection must not begin: over the next one, the caller learned that none runs. */
+    private void asWorkOf(Peer caller, Runnable work) {
+        running(caller.id(), work, () -> {
+            if (links.peer(caller.id()) != caller) {
+                throw new NodeUnreachableException("the connection with node %s is gone"
+                        .formatted(caller.hello().node()));
             }
         });
     }

@@ -40,16 +40,16 @@ final class WorkCalls implements RemoteWork {
         this.mappers = mappers;
         this.localWork = localWork;
         this.executor = executor;
-        channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+        channel.serveOfConnection(ControlKind.MEMSET, (peer, request, reply) -> {
             long lmrId = request.getLong();
             byte value = request.getByte();
-            localWork.memset(node, lmrId, request.getRuns(), value);
+            localWork.memset(peer, lmrId, request.getRuns(), value);
         });
-        channel.serve(ControlKind.COPY, (node, request, reply) -> {
+        channel.serveOfConnection(ControlKind.COPY, (peer, request, reply) -> {
             Part source = request.getPart();
             Part target = request.getPart();
             long length = request.getLong();
-            localWork.copy(node, source, target, length, request.getDeadline());
+            localWork.copy(peer, source, target, length, request.getDeadline());
         });
         channel.serve(ControlKind.QUIESCE, (node, request, reply) -> {
             int caller = request.getInt();

@@ -132,26 +132,28 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         links.onImmediate(ImmediateKind.CALL_REPLY_READ, replies::wasRead);
         links.onPostEnd(Poster.CALL_SLOT, (index, error) -> replies.sent((int) index));
         links.onPostEnd(Poster.RING_HEAD, (which, error) -> headSent(which));
-        channel.serve(ControlKind.BIND_FUNCTION, (node, request, reply) -> {
+        channel.serveOfConnection(ControlKind.BIND_FUNCTION, (peer, request, reply) -> {
             long headOffset = request.getLong();
             int generation = request.getInt();
             String function = request.getName("the function");
             String principal = request.getName("the principal");
-            RpcRing ring = bindFunction(node, function, principal, headOffset, generation, ringBytes(request));
+            RpcRing ring = bindFunction(peer, function, principal, headOffset, generation, ringBytes(request));
             reply.putInt(ring.id).putLong(ring.offset + RpcRing.PREFIX_BYTES).putInt(ring.bytes);
         });
-        channel.serve(ControlKind.CANCEL_CALLS, (node, request, reply) -> {
-            Peer peer = links.peer(node);
-            int count = request.getCount("calls", RpcCancels.CALLS_MAX);
-            for (int i = 0; i < count; i++) {
-                int ring = request.getInt();
-                int place = request.getInt();
-                int slot = request.getInt();
-                long callId = request.getLong();
-                boolean over = peer != null && arrivals.cancel(rings.get(peer, ring), place, slot, callId);
-                reply.putByte(over ? 1 : 0);
-            }
-        });
+        channel.serveOfConnection(ControlKind.CANCEL_CALLS, this::cancelCalls);
+    }
+
+    /** Cancels calls of this connection. Another one of its node has calls with the same numbers. */
+    void cancelCalls(Peer peer, ControlMessage request, ControlMessage reply) {
+        int count = request.getCount("calls", RpcCancels.CALLS_MAX);
+        for (int i = 0; i < count; i++) {
+            int ring = request.getInt();
+            int place = request.getInt();
+            int slot = request.getInt();
+            long callId = request.getLong();
+            boolean over = arrivals.cancel(rings.get(peer, ring), place, slot, callId);
+            reply.putByte(over ? 1 : 0);
+        }
     }
 
     /** The size of a ring at the end of a message. A node before this one leaves it out, and has one size. */
@@ -213,11 +215,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
      * @param bytes the wanted size of the ring
      */
     private RpcRing bindFunction(
-            int node, String function, String principal, long headOffset, int generation, int bytes) {
-        Peer peer = links.peer(node);
-        if (peer == null) {
-            throw unreachable(node);
-        }
+            Peer peer, String function, String principal, long headOffset, int generation, int bytes) {
         synchronized (functions) {
             RpcFunction found = functions.get(function);
             if (found == null || found.principal() == null) {

@@ -1,0 +1,78 @@
+package dev.lite.tier.lmr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
+import dev.lite.tier.RemoteWork.Part;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
+import dev.lite.tier.testing.TestCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Requests for memset and copy that a busy node begins late. */
+class LateWorkTest {
+    private static final Duration LONG = Waits.seconds(20);
+    private static final int BYTES = 64;
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    /** Over its next connection, the caller was told that no work runs, and has written other data since. */
+    @Test
+    void workOfAFormerConnectionDoesNotBeginWhenItsNodeIsConnectedAgain() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2)) {
+            LiteNode node = cluster.node(0);
+            PeerLinks links = Inside.field(node, "links", PeerLinks.class);
+            LocalWork work = Inside.field(Inside.field(node, "lmrs", LmrServices.class), "localWork", LocalWork.class);
+            Mapping target = lmr(node, (byte) 1);
+            Mapping source = lmr(node, (byte) 2);
+            Peer former = links.awaitPeer(1, Deadline.in(LONG));
+            former.endpoint().close();
+            Waits.until("the node is connected again", () -> links.peer(1) != null && links.peer(1) != former);
+
+            assertThatExceptionOfType(NodeUnreachableException.class)
+                    .isThrownBy(() -> work.memset(former, target.id(), runs(target), (byte) 3));
+            assertThatExceptionOfType(NodeUnreachableException.class)
+                    .isThrownBy(() -> work.copy(former, part(source), part(target), BYTES, Deadline.in(LONG)));
+            byte[] data = new byte[BYTES];
+            target.read(0, data);
+            assertThat(data).containsOnly(1);
+
+            Peer next = links.awaitPeer(1, Deadline.in(LONG));
+            work.memset(next, target.id(), runs(target), (byte) 3);
+            target.read(0, data);
+            assertThat(data).containsOnly(3);
+        }
+    }
+
+    private static Mapping lmr(LiteNode node, byte value) {
+        TierSession session = node.open("app", "test");
+        Mapping mapping = (Mapping) session.malloc(LmrSpec.of(BYTES), LONG);
+        mapping.memset(0, BYTES, value);
+        return mapping;
+    }
+
+    private static List<Run> runs(Mapping mapping) {
+        return mapping.lmr().shares().getFirst().runs();
+    }
+
+    private static Part part(Mapping mapping) {
+        Run run = runs(mapping).getFirst();
+        return new Part(0, mapping.lmr().shares().getFirst().arena(), mapping.id(), run.offset(), run.entry());
+    }
+}
