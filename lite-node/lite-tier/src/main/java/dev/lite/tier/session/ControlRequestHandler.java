@@ -51,6 +51,8 @@ import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.channel.OpenedChannel;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -87,6 +89,8 @@ final class ControlRequestHandler {
 
     private final SessionLocks locks;
     private final RepeatedLines lines;
+    /** Those of the requests under way. */
+    private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
 
     /**
      * Creates the handler of one session.
@@ -136,16 +140,26 @@ final class ControlRequestHandler {
                                     .formatted(SessionProtocol.WAITS_MAX)));
             return;
         }
-        Thread.ofVirtual().name("lite-session-request").start(() -> {
-            if (request instanceof ChannelOpen open) {
-                openChannel(open, permit);
-                return;
+        Thread thread = Thread.ofVirtual().name("lite-session-request").unstarted(() -> {
+            try {
+                execute(request, permit);
+            } finally {
+                threads.remove(Thread.currentThread());
             }
-            Reply reply = answer(request);
-            // First the permit, then the reply: the application may send its next request on the reply.
-            permit.release();
-            boolean unused = reply(reply);
         });
+        threads.add(thread);
+        thread.start();
+    }
+
+    private void execute(Request request, Semaphore permit) {
+        if (request instanceof ChannelOpen open) {
+            openChannel(open, permit);
+            return;
+        }
+        Reply reply = answer(request);
+        // First the permit, then the reply: the application may send its next request on the reply.
+        permit.release();
+        boolean unused = reply(reply);
     }
 
     /** The descriptor of the memory goes with the reply, and the channel's messages follow it. */
@@ -180,11 +194,20 @@ final class ControlRequestHandler {
         };
     }
 
-    /** Rejects new requests and waits for those in flight. Returns false if the deadline passed first. */
+    /**
+     * Rejects new requests and waits for those in flight. Nobody waits for the answers of those that are left at the
+     * deadline, and their own deadlines may be far away: it interrupts them.
+     *
+     * @return false if the deadline passed first
+     */
     boolean drain(long deadlineNs) {
-        return drain(permits, config.requestsMax(), deadlineNs)
+        boolean drained = drain(permits, config.requestsMax(), deadlineNs)
                 && drain(waits, SessionProtocol.WAITS_MAX, deadlineNs)
                 && drain(releases, RELEASES_MAX, deadlineNs);
+        if (!drained) {
+            threads.forEach(Thread::interrupt);
+        }
+        return drained;
     }
 
     private static boolean drain(Semaphore permits, int all, long deadlineNs) {

@@ -310,6 +310,19 @@ class SessionEndTest {
         Waits.until("both have ended", () -> backend.waiting.get() == 0);
     }
 
+    /** Its own deadline may be an hour away. An application that comes and goes would leave more and more of them. */
+    @Test
+    void aRequestThatStillWaitsWhenTheEndOfItsSessionStopsWaitingForItIsInterrupted() {
+        start(config());
+        Lite lite = attach();
+        CompletableFuture<?> malloc = CompletableFuture.runAsync(
+                () -> lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.SLOW), Duration.ofHours(1)));
+        Waits.until("it waits", () -> backend.waiting.get() == 1);
+        lite.close();
+        assertThat(malloc).failsWithin(Duration.ofSeconds(10));
+        Waits.until("its thread has ended", Waits.seconds(20), () -> backend.waiting.get() == 0);
+    }
+
     @Test
     void closingWhileOtherThreadsUseTheSessionIsSafe() throws InterruptedException {
         start(config().withSpins(100));
