@@ -224,6 +224,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      * @throws dev.lite.tier.memory.ArenaException if the node cannot create or adopt its arena
      * @throws LiteException if the node cannot join the cluster within the configured deadline
      * @throws dev.lite.fabric.FabricException if a fabric cannot be opened
+     * @throws IllegalArgumentException if the node cannot follow the configured policy for quality of service
      */
     public static LiteNode start(LiteNodeConfig config, ClusterDirectory directory, List<FabricProvider> providers) {
         for (FabricProvider provider : providers) {
@@ -245,8 +246,16 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             arena.close();
             throw e;
         }
-        node.run();
-        return node;
+        boolean runs = false;
+        try {
+            node.run();
+            runs = true;
+            return node;
+        } finally {
+            if (!runs) {
+                node.close();
+            }
+        }
     }
 
     private void run() {
