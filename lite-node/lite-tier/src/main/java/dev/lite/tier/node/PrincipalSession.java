@@ -16,6 +16,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.async.HelpedFutures;
 import dev.lite.tier.Admission;
@@ -501,9 +502,28 @@ final class PrincipalSession implements TierSession, HandleOwner {
             }
             names = Map.copyOf(namesOfSession);
         }
-        rpc.close();
-        qos.close();
-        sync.endWaits();
+        step(rpc::close);
+        step(qos::close);
+        step(sync::endWaits);
+        step(this::endHandlesAndLocks);
+        for (LmrRecord lmr : toFree) {
+            step(() -> lmrs.masterOperations().freeLater(names.get(lmr.id()), lmr));
+        }
+        step(this::returnPlaces);
+        node.sessionClosed(this);
+    }
+
+    /** A step of the end. If it fails, the others follow: nobody else would do them while the node lives. */
+    private void step(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            log.error("a step of the end of the session of {} failed", principal, e);
+        }
+    }
+
+    private void endHandlesAndLocks() {
         List<Mapping> mine = lmrs.mappings().of(this);
         if (endHandles(mine)) {
             sync.close();
@@ -512,11 +532,6 @@ final class PrincipalSession implements TierSession, HandleOwner {
             // The thread ends at the latest when the connection of that operation is cut, or the node stops.
             Thread unused = Thread.ofVirtual().name("lite-session-end").start(() -> closeLater(mine));
         }
-        for (LmrRecord lmr : toFree) {
-            lmrs.masterOperations().freeLater(names.get(lmr.id()), lmr);
-        }
-        returnPlaces();
-        node.sessionClosed(this);
     }
 
     private synchronized void returnPlaces() {

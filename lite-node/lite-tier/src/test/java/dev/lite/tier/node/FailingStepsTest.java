@@ -3,11 +3,27 @@ package dev.lite.tier.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lifetime;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
+import dev.lite.tier.FairShares;
+import dev.lite.tier.NameRules;
+import dev.lite.tier.TierRpc;
+import dev.lite.tier.lmr.LmrServices;
+import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -15,6 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A step of a start or an end that fails: what the other steps do then. */
 class FailingStepsTest {
+    private static final Duration LONG = Waits.seconds(20);
+
     @TempDir(factory = InDevShm.class)
     Path root;
 
@@ -28,6 +46,46 @@ class FailingStepsTest {
     @AfterEach
     void stop() {
         cluster.close();
+    }
+
+    @Test
+    void aSessionReleasesEverythingAlthoughAStepOfItsEndFails() {
+        LiteNode node = cluster.start("n0");
+        FairShares places = new FairShares(8);
+        TierRpc failing = (TierRpc) Proxy.newProxyInstance(
+                TierRpc.class.getClassLoader(), new Class<?>[] {TierRpc.class}, (proxy, method, arguments) -> {
+                    throw new IllegalStateException("on purpose");
+                });
+        PrincipalSession session = new PrincipalSession(
+                node,
+                Inside.field(node, "lmrs", LmrServices.class),
+                failing,
+                Inside.field(node, "sync", SyncService.class),
+                "app",
+                node.qos().open("app", Priority.HIGH),
+                NameRules.ALL,
+                16,
+                places.share("app"),
+                LONG);
+        assertThat(session.malloc(LmrSpec.of(64).withName("n").withLifetime(Lifetime.SESSION), LONG))
+                .isNotNull();
+        assertThat(session.sync().lock("l").acquire(LONG)).isNotNull();
+
+        session.close();
+
+        assertThat(places.taken()).isZero();
+        try (Lite other = node.attach("app");
+                HeldLock held = other.sync().lock("l").acquire(LONG)) {
+            assertThat(held.isHeld()).isTrue();
+            Waits.until("its LMR is freed", () -> {
+                try {
+                    other.memory().map("n", Permission.READ).unmap();
+                    return false;
+                } catch (LmrNotFoundException freed) {
+                    return true;
+                }
+            });
+        }
     }
 
     /** Else its arena, its sockets and its place in the cluster are taken as long as the process lives. */
