@@ -5,6 +5,7 @@ import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.qos.QosRecord;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.qos.QosService;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -61,7 +62,7 @@ final class QosFollower implements AutoCloseable {
     private void run() {
         try {
             while (awaitChange()) {
-                while (!closed && !follow()) {
+                while (!closed && !tryFollow()) {
                     Polling.sleepNs(RETRY_NS);
                 }
             }
@@ -76,6 +77,16 @@ final class QosFollower implements AutoCloseable {
         }
         changed = false;
         return !closed;
+    }
+
+    private boolean tryFollow() {
+        try {
+            return follow();
+        } catch (RuntimeException | Error e) { // without this thread the node would follow no later policy
+            Unrecoverable.report(e);
+            log.error("following the cluster's policy for quality of service failed; trying again", e);
+            return false;
+        }
     }
 
     /** False if the policy could not be read. */

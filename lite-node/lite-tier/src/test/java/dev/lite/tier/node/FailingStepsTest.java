@@ -10,7 +10,10 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.qos.QosChange;
 import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.cluster.qos.QosRecord;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.FairShares;
@@ -21,9 +24,11 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -100,5 +105,31 @@ class FailingStepsTest {
         LiteNode node = cluster.start("n0");
 
         assertThat(node.nodes()).hasSize(1);
+    }
+
+    @Test
+    void aNodeFollowsLaterPoliciesAlthoughAnErrorMetItOnce() {
+        LiteNode node = cluster.start("n0");
+        ClusterDirectory directory = cluster.directory(0);
+        AtomicInteger errors = new AtomicInteger(1);
+        ClusterDirectory failing = (ClusterDirectory) Proxy.newProxyInstance(
+                ClusterDirectory.class.getClassLoader(),
+                new Class<?>[] {ClusterDirectory.class},
+                (proxy, method, arguments) -> {
+                    if (method.getName().equals("read") && errors.getAndDecrement() > 0) {
+                        throw new StackOverflowError("on purpose");
+                    }
+                    try {
+                        return method.invoke(directory, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        try (QosFollower follower = new QosFollower(failing, node.qos(), LONG)) {
+            follower.start();
+            Waits.until("the error met it", () -> errors.get() <= 0);
+            QosRecord.Revision changed = new QosRecord(directory).change(QosChange.ofMode("SW_PRI"), LONG);
+            Waits.until("the policy is followed", () -> follower.revision() == changed.revision());
+        }
     }
 }
