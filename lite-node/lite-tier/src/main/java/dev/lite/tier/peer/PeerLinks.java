@@ -31,6 +31,7 @@ import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -549,6 +550,18 @@ public final class PeerLinks implements AutoCloseable {
         pollRoles.values().forEach(PollRole::close);
     }
 
+    /** A listener that fails keeps the news from nobody else, and the connection stays known as what it is. */
+    private void notifyListeners(Consumer<PeerListener> news) {
+        for (PeerListener listener : listeners) {
+            try {
+                news.accept(listener);
+            } catch (RuntimeException | Error e) {
+                Unrecoverable.report(e);
+                log.error("{} failed at the news of a connection", listener, e);
+            }
+        }
+    }
+
     /** Runs on the thread that holds the fabric's poll role. */
     private final class Handler implements FabricHandler {
         private final String fabric;
@@ -600,7 +613,7 @@ public final class PeerLinks implements AutoCloseable {
                     peer.id(),
                     fabric,
                     endpoint.mappedAddress() != 0);
-            listeners.forEach(listener -> listener.peerConnected(peer));
+            notifyListeners(listener -> listener.peerConnected(peer));
             lock.lock();
             try {
                 connecting.remove(peer.id());
@@ -680,7 +693,7 @@ public final class PeerLinks implements AutoCloseable {
                         fabric,
                         reason);
                 peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name the reason
-                listeners.forEach(listener -> listener.peerDisconnected(peer, reason));
+                notifyListeners(listener -> listener.peerDisconnected(peer, reason));
             }
             lock.lock();
             try {
