@@ -280,6 +280,10 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
 
     @Override
     public void registeredAgain(NodeRecord now) {
+        if (!isLost()) {
+            registrationLost(); // the loss and the next registration were so close that the directory saw only the
+            // latter
+        }
         lock.lock();
         try {
             registration = now;

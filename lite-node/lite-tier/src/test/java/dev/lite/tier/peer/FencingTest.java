@@ -159,6 +159,20 @@ class FencingTest {
         assertThat(links.isCutFrom(7, next)).isTrue();
     }
 
+    /** Its session ended and began again between two looks of the directory. */
+    @Test
+    void aNodeThatLearnsOfItsNextRegistrationWithoutTheLossOfTheLastOneRejoins() {
+        TestCluster cluster = cluster(new ShmFabricProvider());
+        LmrHandle handle = cluster.attach(2).memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n0")));
+        Fencing fencing = Inside.field(cluster.node(2), "fencing", Fencing.class);
+
+        fencing.registeredAgain(cluster.node(2).self());
+
+        Waits.until("it has rejoined", () -> !fencing.isLost());
+        cluster.awaitConnections();
+        assertThat(handle.fetchAdd(0, 1)).isZero();
+    }
+
     @Test
     void aLockOfAFencedNodeIsPassedOnAndItsHolderLearnsThatItIsLost() {
         TestCluster cluster = cluster(new TcpFabricProvider());
