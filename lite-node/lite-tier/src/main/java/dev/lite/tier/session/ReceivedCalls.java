@@ -229,20 +229,29 @@ final class ReceivedCalls {
 
     /** Answers a call. May block. */
     void reply(long number, MemorySegment reply) {
+        answer(number, call -> call.reply(reply));
+    }
+
+    /** Fails a call. May block. */
+    void fail(long number, RpcStatus status, int handlerCode, String message) {
+        answer(number, call -> fail(call, status, handlerCode, message));
+    }
+
+    private void answer(long number, Consumer<RpcCall> answer) {
         RpcCall call = take(number);
-        boolean refused = true;
+        boolean answered = false;
         try {
-            call.reply(reply);
-            refused = false;
+            answer.accept(call);
+            answered = true;
         } finally {
-            if (refused) {
-                calls.put(number, call); // too long: the call is still unanswered
+            if (!answered) {
+                calls.put(number, call); // it is too long, or was not sent in time: the call is still unanswered
             }
         }
     }
 
     /** Removes a call, to answer it. */
-    RpcCall take(long number) {
+    private RpcCall take(long number) {
         RpcCall call = calls.remove(number);
         if (call == null) {
             throw new IllegalStateException("there is no unanswered call with number %d".formatted(number));

@@ -465,8 +465,7 @@ final class RpcCommands {
                 yield receive(command, slots);
             }
             case Op.FAIL -> {
-                RpcCall call = received.take(command.operand0());
-                ReceivedCalls.fail(call, command.failure(), (int) command.operand1(), text(message));
+                received.fail(command.operand0(), command.failure(), (int) command.operand1(), text(message));
                 yield 0;
             }
             case Op.LOCK -> locks.acquire(command.id(), command.operand0(), command.deadline());

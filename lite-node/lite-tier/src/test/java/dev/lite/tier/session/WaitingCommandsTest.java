@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteException.Code;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
@@ -23,6 +24,7 @@ import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,6 +37,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -194,6 +197,25 @@ class WaitingCommandsTest {
 
     private void endsNow() {
         assertThat(commands.end(System.nanoTime() + GENEROUS.toNanos())).isTrue();
+    }
+
+    @Test
+    void aFailureThatCouldNotBeSentInTimeLeavesItsCallUnanswered() {
+        AtomicInteger tries = new AtomicInteger();
+        RpcCall call = (RpcCall) Proxy.newProxyInstance(
+                RpcCall.class.getClassLoader(), new Class<?>[] {RpcCall.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("fail") && tries.incrementAndGet() == 1) {
+                        throw new LiteTimeoutException("no slot for the answer was free");
+                    }
+                    return null;
+                });
+        long number = commands.received().add(call);
+        start(1, Op.FAIL, 0, 0, number, FOR_LONG);
+        awaitStatus(1, 1);
+        start(1, Op.FAIL, 0, 0, number, FOR_LONG);
+        awaitStatus(1, 2);
+        assertThat(slots.statuses(1)).containsExactly(Code.TIMEOUT.number(), 0);
+        assertThat(tries).hasValue(2);
     }
 
     @Test
