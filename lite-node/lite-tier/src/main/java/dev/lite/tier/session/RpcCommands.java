@@ -212,18 +212,20 @@ final class RpcCommands {
             one.failed(sessionEnds());
             return true;
         }
-        boolean started;
         try {
-            started = tryStart(one);
+            if (!tryStart(one)) {
+                if (command.op() == Op.LOCK) {
+                    waitForLock(one);
+                } else {
+                    later(() -> run(one));
+                }
+            }
         } catch (RuntimeException refused) {
             one.failed(refused);
-            return true;
-        }
-        if (!started) {
-            if (command.op() == Op.LOCK) {
-                waitForLock(one);
-            } else {
-                later(() -> run(one));
+        } catch (Error broken) { // for example no memory for a thread: only this command fails
+            Unrecoverable.report(broken);
+            if (!one.waits() || one.giveUp()) {
+                one.failed(new IllegalStateException(broken));
             }
         }
         return true;

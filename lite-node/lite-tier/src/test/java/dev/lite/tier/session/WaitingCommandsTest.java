@@ -72,10 +72,14 @@ class WaitingCommandsTest {
         final Map<Integer, Integer> further = new ConcurrentHashMap<>();
         final CountDownLatch completing = new CountDownLatch(1);
         volatile @Nullable CountDownLatch hold;
+        final AtomicInteger errors = new AtomicInteger();
         volatile boolean waits;
 
         @Override
         public long window(int slot) {
+            if (errors.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                throw new StackOverflowError("on purpose");
+            }
             return windows.address() + (long) slot * WINDOW;
         }
 
@@ -216,6 +220,21 @@ class WaitingCommandsTest {
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsExactly(Code.TIMEOUT.number(), 0);
         assertThat(tries).hasValue(2);
+    }
+
+    /** Else its slot is never completed, and the end of the session waits for it. */
+    @Test
+    void aCommandWhoseStartMeetsAnErrorFailsAndTheNextOneWorks() {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        slots.errors.set(1);
+        assertThat(start(1, Op.CALL, id, 8, WINDOW, FOR_LONG)).isTrue();
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        assertThat(start(1, Op.CALL, id, 8, WINDOW, FOR_LONG)).isTrue();
+        server.receive(GENEROUS).reply(bytes("reply"));
+        awaitStatus(1, 2);
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number(), 0);
+        endsNow();
     }
 
     @Test
