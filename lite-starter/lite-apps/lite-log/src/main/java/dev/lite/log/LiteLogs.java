@@ -85,6 +85,7 @@ public final class LiteLogs implements AutoCloseable {
             boolean unused = locks(name).underTable(() -> {
                 boolean isHalf = handle.id() == id && half.state() == Metadata.STATE_NEW;
                 if (isHalf) {
+                    freeSegments(half);
                     handle.free();
                 }
                 return isHalf;
@@ -151,9 +152,17 @@ public final class LiteLogs implements AutoCloseable {
         if (metadata.state() == Metadata.STATE_NEW) {
             metadata.store(spec);
             LiteLog log = new LiteLog(lite, metadata, spec, true, deadline);
-            log.prepare();
-            metadata.markReady();
-            return log;
+            boolean ready = false;
+            try {
+                log.prepare();
+                metadata.markReady();
+                ready = true;
+                return log;
+            } finally {
+                if (!ready) {
+                    log.close();
+                }
+            }
         }
         requireReady(metadata);
         return new LiteLog(lite, metadata, metadata.spec(), true, deadline);
@@ -233,15 +242,19 @@ public final class LiteLogs implements AutoCloseable {
             Metadata metadata = new Metadata(name, handle);
             metadata.requireLayout();
             metadata.markDeleted();
-            long last = metadata.last() + 1; // one is made in advance
-            for (long number = metadata.first(); number <= last; number++) {
-                try (LmrHandle segment = lite.memory().map(metadata.segmentName(number), Permission.MASTER)) {
-                    segment.free();
-                } catch (LmrNotFoundException | LmrFreedException e) {
-                    // It was never made, or a cleaner freed it.
-                }
-            }
+            freeSegments(metadata);
             handle.free();
+        }
+    }
+
+    private void freeSegments(Metadata metadata) {
+        long last = metadata.last() + 1; // one is made in advance
+        for (long number = metadata.first(); number <= last; number++) {
+            try (LmrHandle segment = lite.memory().map(metadata.segmentName(number), Permission.MASTER)) {
+                segment.free();
+            } catch (LmrNotFoundException | LmrFreedException e) {
+                // It was never made, or a cleaner freed it.
+            }
         }
     }
 

@@ -3,15 +3,23 @@ package dev.lite.log;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LtLock;
+import dev.lite.api.LtMemory;
 import dev.lite.api.LtSync;
+import dev.lite.api.Permission;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Processes that create the same log at the same time. */
@@ -35,6 +43,68 @@ class CreateTest {
             assertThatThrownBy(() -> slow.create("both", LogFixture.small())).isInstanceOf(LiteTimeoutException.class);
             assertThat(LogFixture.read(other.open("both").reader(0))).containsExactly("acknowledged");
         }
+    }
+
+    @Test
+    void aLogThatCouldNotBeMarkedReadyLeavesNoSegment() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            AtomicInteger unmapped = new AtomicInteger();
+            AtomicReference<String> segment = new AtomicReference<>("");
+            Lite failing = FaultySession.of(failingToMarkReady(fixture.session(0), segment), (executed, operation) -> {
+                if (operation.equals("unmap")) {
+                    unmapped.incrementAndGet();
+                }
+            });
+            LiteLogs logs = new LiteLogs(failing, Waits.seconds(20));
+            assertThatThrownBy(() -> logs.create("half", LogFixture.small())).isInstanceOf(LiteTimeoutException.class);
+
+            assertThat(unmapped).as("the first segment is unmapped").hasPositiveValue();
+            assertThat(segment.get()).startsWith("half.log/");
+            LtMemory memory = fixture.session(0).memory();
+            assertThatThrownBy(() -> memory.map(segment.get(), Permission.READ))
+                    .isInstanceOf(LmrNotFoundException.class);
+            assertThatThrownBy(() -> memory.map(Metadata.name("half"), Permission.READ))
+                    .isInstanceOf(LmrNotFoundException.class);
+        }
+    }
+
+    /** @param segment gets the name of the first segment */
+    private static Lite failingToMarkReady(Lite lite, AtomicReference<String> segment) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    Object made;
+                    try {
+                        made = method.invoke(lite.memory(), arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                    return method.getName().equals("malloc") && made instanceof LmrHandle handle
+                            ? failingToMarkReady(handle, segment)
+                            : made;
+                });
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+
+    private static LmrHandle failingToMarkReady(LmrHandle handle, AtomicReference<String> segment) {
+        return new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public void putLong(long offset, long value) {
+                if (offset == Long.BYTES && value == Metadata.STATE_READY) {
+                    segment.set(new Metadata("half", handle).segmentName(0));
+                    throw new LiteTimeoutException("no answer");
+                }
+                super.putLong(offset, value);
+            }
+        };
     }
 
     @Test
