@@ -40,6 +40,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -56,6 +57,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
     private static final long CREATE_PAUSE_NS = 2_000_000;
 
     private static final int OF_SESSION_MIN = 1024;
+
+    /** A session with many named LMRs looks for so many at each new one: if others free all of them, they get fewer. */
+    private static final int LOOKED_FOR = 2;
 
     private final LiteNode node;
     private final LmrServices lmrs;
@@ -78,8 +82,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @GuardedBy("this")
     private int ofSessionMax = OF_SESSION_MIN;
 
+    /** Their names. Those that were looked for last are the last ones. */
     @GuardedBy("this")
-    private final Map<Long, String> namesOfSession = new HashMap<>();
+    private final Map<Long, String> namesOfSession = new LinkedHashMap<>();
 
     @GuardedBy("this")
     private final Set<Long> untilFreed = new HashSet<>(); // in ofSession only until they are published
@@ -195,6 +200,9 @@ final class PrincipalSession implements TierSession, HandleOwner {
     }
 
     private Mapping prepare(LmrSpec spec, int granted, Deadline until) {
+        if (spec.name() != null) {
+            forgetFreedNames(until);
+        }
         countHandle();
         boolean counted = true;
         try {
@@ -281,6 +289,34 @@ final class PrincipalSession implements TierSession, HandleOwner {
                     .keySet()
                     .removeIf(id -> !named.contains(id) && !lmrs.records().knows(id));
             ofSessionMax = Math.max(OF_SESSION_MIN, 2 * ofSession.size());
+        }
+    }
+
+    /** Named LMRs that others have freed. The directory tells, so it is asked for a few at a time. */
+    private void forgetFreedNames(Deadline until) {
+        List<Map.Entry<Long, String>> some;
+        synchronized (this) {
+            if (namesOfSession.size() < OF_SESSION_MIN) {
+                return;
+            }
+            some = namesOfSession.entrySet().stream()
+                    .filter(each -> !lmrs.records().knows(each.getKey())) // it is not published yet
+                    .limit(LOOKED_FOR)
+                    .map(Map.Entry::copyOf)
+                    .toList();
+            some.forEach(each -> {
+                namesOfSession.remove(each.getKey());
+                namesOfSession.put(each.getKey(), each.getValue());
+            });
+        }
+        try {
+            for (Map.Entry<Long, String> each : some) {
+                if (lmrs.records().find(each.getValue(), each.getKey(), until).isEmpty()) {
+                    forget(each.getKey());
+                }
+            }
+        } catch (LiteException e) {
+            log.debug("session of {}: the LMRs that others freed are not forgotten yet: {}", principal, e.getMessage());
         }
     }
 

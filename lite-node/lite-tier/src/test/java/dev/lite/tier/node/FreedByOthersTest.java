@@ -1,0 +1,63 @@
+package dev.lite.tier.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lifetime;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
+import dev.lite.tier.testing.TestCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A session that makes named LMRs for others, which free them. */
+class FreedByOthersTest {
+    private static final Duration LONG = Waits.seconds(20);
+    private static final int COUNT = 3000;
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    @Test
+    void theNodeForgetsNamedLmrsThatOthersFreedAndFreesTheOthersAtTheEndOfTheSession() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            LiteNode node = cluster.node(0);
+            Lite other = node.attach("app");
+            TierSession maker = node.open("app", "test");
+            make(maker, "kept");
+            for (int i = 0; i < COUNT; i++) {
+                make(maker, "n" + i);
+                other.memory().map("n" + i, Permission.MASTER).free();
+            }
+            assertThat(Inside.field(maker, "namesOfSession", Map.class).size()).isLessThan(COUNT / 2);
+            assertThat(Inside.field(maker, "ofSession", Map.class).size()).isLessThan(COUNT / 2);
+            other.memory().map("kept", Permission.READ).unmap();
+
+            maker.close();
+            Waits.until("the LMR of the session is freed", () -> isFree(other));
+        }
+    }
+
+    private static void make(TierSession maker, String name) {
+        maker.malloc(LmrSpec.of(8).withName(name).withLifetime(Lifetime.SESSION), LONG)
+                .unmap(LONG);
+    }
+
+    private static boolean isFree(Lite other) {
+        try {
+            other.memory().map("kept", Permission.READ).unmap();
+            return false;
+        } catch (LmrNotFoundException freed) {
+            return true;
+        }
+    }
+}
