@@ -12,6 +12,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.session.wire.WireText;
 import dev.lite.tier.peer.Peer;
@@ -351,13 +352,21 @@ final class RpcCaller {
             length = checkedLength(target, slot);
             target.replied(slot, length);
             replies.copy(slot, call.destination(length), length);
-        } catch (RuntimeException e) { // also a defect: nobody else ends the call
+        } catch (RuntimeException | Error e) { // also a defect: nobody else ends the call
+            Unrecoverable.report(e);
             slot.giveBack();
-            call.failed(e);
+            call.failed(exception("the reply could not be taken", e));
             return;
         }
         slot.giveBack();
         call.replied(length);
+    }
+
+    /** What a call or receive that no thread waits for ends with. */
+    static RuntimeException exception(String what, Throwable failure) {
+        return failure instanceof RuntimeException known
+                ? known
+                : new RpcFailedException(RpcStatus.UNKNOWN, 0, "%s: %s".formatted(what, failure), failure);
     }
 
     /** The connection of a posted call was lost. This thread owns the slot. */

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
@@ -287,8 +288,8 @@ final class RpcFunction {
                     break;
                 }
             }
-        } catch (RuntimeException e) { // also a defect: the receiver is in no queue, so nobody else ends it
-            receiver.receive.failed(e);
+        } catch (RuntimeException | Error e) { // also a defect: the receiver is in no queue, so nobody else ends it
+            failed(receiver, e);
             return;
         }
         receiver.receive.waits();
@@ -323,16 +324,22 @@ final class RpcFunction {
     }
 
     private void serveFetched(PostedReceiver receiver, ReceivedCall call) {
-        ReceivedCall fetched;
+        boolean received;
         try {
-            fetched = engine.arrivals().fetched(call);
-        } catch (RuntimeException e) { // also a defect: the receiver is in no queue, so nobody else ends it
-            receiver.receive.failed(e);
+            ReceivedCall fetched = engine.arrivals().fetched(call);
+            received = fetched != null && receiver.receive.received(fetched);
+        } catch (RuntimeException | Error e) { // likewise
+            failed(receiver, e);
             return;
         }
-        if (fetched == null || !receiver.receive.received(fetched)) {
+        if (!received) {
             serve(receiver, null);
         }
+    }
+
+    private static void failed(PostedReceiver receiver, Throwable why) {
+        Unrecoverable.report(why);
+        receiver.receive.failed(RpcCaller.exception("the call could not be received", why));
     }
 
     /** The number of calls that wait for a server. */

@@ -73,6 +73,7 @@ class WaitingCommandsTest {
         final CountDownLatch completing = new CountDownLatch(1);
         volatile @Nullable CountDownLatch hold;
         final AtomicInteger errors = new AtomicInteger();
+        final AtomicInteger errorsOfReceives = new AtomicInteger();
         volatile boolean waits;
 
         @Override
@@ -118,6 +119,9 @@ class WaitingCommandsTest {
 
         @Override
         public void received(int slot, long call, long origin, int contextBytes, int replyBytesMax) {
+            if (errorsOfReceives.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                throw new StackOverflowError("on purpose");
+            }
             calls.put(slot, call);
         }
 
@@ -234,6 +238,24 @@ class WaitingCommandsTest {
         server.receive(GENEROUS).reply(bytes("reply"));
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number(), 0);
+        endsNow();
+    }
+
+    @Test
+    void aReceiveThatMeetsAnErrorWhenItsCallComesFailsTogetherWithTheCall() {
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        slots.errorsOfReceives.set(1);
+        start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        CompletableFuture<byte[]> failing = other.rpc().callAsync("n0", "g", bytes("x"), GENEROUS.multipliedBy(4));
+        awaitStatus(1, 1);
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        assertThat(failing).failsWithin(GENEROUS);
+
+        start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        CompletableFuture<byte[]> served = other.rpc().callAsync("n0", "g", bytes("x"), GENEROUS);
+        awaitStatus(1, 2);
+        start(2, Op.REPLY, 0, 0, Objects.requireNonNull(slots.calls.get(1)), FOR_LONG);
+        assertThat(served).succeedsWithin(GENEROUS);
         endsNow();
     }
 
