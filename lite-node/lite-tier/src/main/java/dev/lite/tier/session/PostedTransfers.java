@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierHandle;
 import java.util.Set;
@@ -121,6 +122,9 @@ final class PostedTransfers {
                 }
             } catch (RuntimeException e) {
                 failure = e;
+            } catch (Error e) { // nobody else ends it
+                Unrecoverable.report(e);
+                failure = new IllegalStateException(e);
             }
             limited.remove(Thread.currentThread());
             ended(slot, op, failure);

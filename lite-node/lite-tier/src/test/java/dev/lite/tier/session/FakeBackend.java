@@ -71,6 +71,8 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     final AtomicInteger locksReleased = new AtomicInteger();
     /** Whether each handle has an operation that does not end. */
     volatile boolean operationsHang;
+    /** Whether operations of {@link #LIMITED} LMRs meet an error. */
+    volatile boolean limitedFails;
 
     /** Transfers that were posted and have not ended. */
     final Queue<Runnable> posted = new ConcurrentLinkedQueue<>();
@@ -130,6 +132,9 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     }
 
     private void waitIfSlow(@Nullable String name) {
+        if (limitedFails && name != null && name.startsWith(LIMITED)) {
+            throw new StackOverflowError("on purpose");
+        }
         CountDownLatch latch = slow;
         boolean waits = name != null && (name.startsWith(SLOW) || name.startsWith(LIMITED));
         if (waits && latch.getCount() > 0) {

@@ -57,6 +57,19 @@ class PostedTransfersTest {
     }
 
     @Test
+    void oneThatWaitsForPermitsAndMeetsAnErrorFails() {
+        backend.resume();
+        LmrHandle limited = lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.LIMITED));
+        backend.limitedFails = true;
+        assertThat(limited.writeAsync(0, MemorySegment.ofArray(new byte[8])))
+                .failsWithin(Waits.seconds(10))
+                .withThrowableThat()
+                .withMessageContaining("on purpose");
+        backend.limitedFails = false;
+        assertThat(limited.writeAsync(0, MemorySegment.ofArray(new byte[8]))).succeedsWithin(Waits.seconds(10));
+    }
+
+    @Test
     void manyAreUnderWayAtATimeAndEndInAnyOrder() {
         List<CompletableFuture<@Nullable Void>> writes = new ArrayList<>();
         for (int at = 0; at < 8; at++) {
