@@ -13,7 +13,6 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.os.Segments;
 import dev.lite.tier.TierHandle;
-import dev.lite.tier.TierSession;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -27,7 +26,7 @@ import java.util.function.Supplier;
 
 /** A session inside the node's own JVM: the paper's kernel-level caller. */
 final class EmbeddedLite implements Lite {
-    private final TierSession session;
+    private final PrincipalSession session;
     private final Duration deadline;
     private final Supplier<Map<Kind, Count>> transfers;
     private final LtMemory memory = new Memory();
@@ -35,10 +34,15 @@ final class EmbeddedLite implements Lite {
     private final CompletableFuture<String> ended = new CompletableFuture<>();
 
     /** @param transfers the node's transfers to and from other nodes */
-    EmbeddedLite(TierSession session, Duration deadline, Supplier<Map<Kind, Count>> transfers) {
+    EmbeddedLite(PrincipalSession session, Duration deadline, Supplier<Map<Kind, Count>> transfers) {
         this.transfers = transfers;
         this.session = session;
         this.deadline = deadline;
+        session.whenClosed(() -> {
+            if (closed.compareAndSet(false, true)) {
+                complete("its node stopped");
+            }
+        });
     }
 
     @Override
@@ -90,10 +94,14 @@ final class EmbeddedLite implements Lite {
     public void close() {
         if (closed.compareAndSet(false, true)) {
             session.close();
-            ended.completeAsync(
-                    () -> "this application closed it",
-                    work -> Thread.ofVirtual().name("lite-embedded-ended").start(work));
+            complete("this application closed it");
         }
+    }
+
+    private void complete(String reason) {
+        ended.completeAsync(
+                () -> reason,
+                work -> Thread.ofVirtual().name("lite-embedded-ended").start(work));
     }
 
     /** A separate object, so that there is exactly one bean of each type. */

@@ -101,6 +101,12 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @GuardedBy("this")
     private boolean placesReturned;
 
+    @GuardedBy("this")
+    private boolean released;
+
+    @GuardedBy("this")
+    private Runnable whenClosed = () -> {};
+
     private final AsyncOperations async;
 
     PrincipalSession(
@@ -547,6 +553,24 @@ final class PrincipalSession implements TierSession, HandleOwner {
         }
         step(this::returnPlaces);
         node.sessionClosed(this);
+        Runnable action;
+        synchronized (this) {
+            action = whenClosed;
+            released = true;
+        }
+        step(action);
+    }
+
+    /** Sets an action that runs once, when the session has released everything; at once if it has already. */
+    void whenClosed(Runnable action) {
+        boolean now;
+        synchronized (this) {
+            whenClosed = action;
+            now = released;
+        }
+        if (now) {
+            action.run();
+        }
     }
 
     /** A step of the end. If it fails, the others follow: nobody else would do them while the node lives. */
