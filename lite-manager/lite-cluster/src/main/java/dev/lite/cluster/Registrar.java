@@ -266,10 +266,10 @@ final class Registrar implements AutoCloseable {
         }
     }
 
-    /** Whether these registrations lack this process's own, which must then be verified. */
+    /** Whether these registrations lack this process's own, or may lack it; it must then be verified. */
     boolean isMissingIn(List<NodeRecord> nodes) {
         if (!lock.tryLock()) {
-            return false; // one is being made
+            return true; // one is being made or verified, which may have looked before it went
         }
         try {
             NodeRecord mine = registered;

@@ -8,6 +8,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.zookeeper.Op;
@@ -17,6 +18,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The contract, and cases that need a real ZooKeeper. All tests share one server; each has its own cluster name. */
 class CuratorDirectoryTest extends ClusterDirectoryContract {
+    private static final int ROUNDS = 60;
+
     private static final Duration SESSION_TIMEOUT = Waits.seconds(5);
 
     private static final AtomicInteger CLUSTERS = new AtomicInteger();
@@ -109,6 +112,28 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         Waits.until("it is registered again", () -> !recorded.registeredAgain.isEmpty());
 
         assertThat(recorded.registeredAgain.getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    @Test
+    void aRegistrationThatIsDeletedWhileItIsVerifiedIsRestored() {
+        CuratorDirectory one = curator();
+        CuratorDirectory other = curator();
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
+        NodeRecord unused = one.register(advert("a"), DEADLINE);
+        String path = new ZooKeeperPaths(cluster).live("a");
+        Random delays = new Random(1);
+        for (int round = 1; round <= ROUNDS; round++) {
+            one.publishManagementUrl("http://host/" + round);
+            long untilNs = System.nanoTime() + delays.nextInt(3_000_000);
+            while (System.nanoTime() < untilNs) {
+                Thread.onSpinWait();
+            }
+            other.session()
+                    .await(other.session().multi(path, List.of(Op.delete(path, -1))), Deadline.in(DEADLINE), "test");
+            int times = round;
+            Waits.until("it is registered again", () -> recorded.registeredAgain.size() >= times);
+        }
     }
 
     @Test
