@@ -77,7 +77,8 @@ final class Registrar implements AutoCloseable {
                 throw new IllegalStateException(
                         "this directory is registered as the node \"%s\" already".formatted(advert.name()));
             }
-            NodeRecord record = make(newAdvert, claimId(newAdvert.name(), newAdvert.heldId(), deadline), deadline);
+            int id = claimId(newAdvert.name(), newAdvert.heldId(), deadline);
+            NodeRecord record = make(newAdvert, id, true, deadline);
             advert = newAdvert;
             registered = record;
             return record;
@@ -86,7 +87,8 @@ final class Registrar implements AutoCloseable {
         }
     }
 
-    private NodeRecord make(NodeAdvert wanted, int id, Deadline deadline) {
+    /** @param released whether this process holds nothing under an earlier registration; else it may only find that */
+    private NodeRecord make(NodeAdvert wanted, int id, boolean released, Deadline deadline) {
         String what = "register the node " + wanted.name();
         while (true) {
             CompletableFuture<?> synced = session.sync(paths.live(wanted.name()));
@@ -96,6 +98,10 @@ final class Registrar implements AutoCloseable {
             ZooKeeperSession.Data idData =
                     session.await(readingId, deadline, what).get();
             Answer<ZooKeeperSession.Data> live = session.await(readingLive, deadline, what);
+            if (!released && !isMine(live)) {
+                throw new ClusterUnavailableException(
+                        "the registration of the node %s went while it was verified".formatted(wanted.name()));
+            }
             List<Op> operations = new ArrayList<>();
             if (!live.is(Code.NONODE)) {
                 Optional<LiveEntry> there = LiveEntry.parse(live);
@@ -167,11 +173,18 @@ final class Registrar implements AutoCloseable {
         CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.live(record.name()));
         session.await(synced, deadline, what);
         Answer<ZooKeeperSession.Data> live = session.await(reading, deadline, what);
+        return isMine(live)
+                && LiveEntry.parse(live)
+                        .filter(entry -> entry.node().incarnation() == record.incarnation())
+                        .isPresent();
+    }
+
+    /** Whether a registration belongs to this process and this session. */
+    private boolean isMine(Answer<ZooKeeperSession.Data> live) {
         return live.isOk()
                 && live.get().stat().getEphemeralOwner() == session.sessionId()
                 && LiveEntry.parse(live)
-                        .filter(entry ->
-                                entry.owner().equals(owner) && entry.node().incarnation() == record.incarnation())
+                        .filter(entry -> entry.owner().equals(owner))
                         .isPresent();
     }
 
@@ -233,12 +246,13 @@ final class Registrar implements AutoCloseable {
                 return; // the next connection triggers it
             }
             Deadline deadline = Deadline.in(Duration.ofMillis(2 * session.sessionTimeoutMs()));
-            if (!isThere(before, deadline) && !listeners.notifyAndWait(DirectoryListener::registrationLost, deadline)) {
+            boolean lost = !isThere(before, deadline);
+            if (lost && !listeners.notifyAndWait(DirectoryListener::registrationLost, deadline)) {
                 log.warn("The node {} is not registered again yet: it has not released what it had", mine.name());
                 schedule(RETRY);
                 return;
             }
-            NodeRecord now = make(mine, before.id(), deadline);
+            NodeRecord now = make(mine, before.id(), lost, deadline); // else the next attempt reports the loss first
             if (now.incarnation() != before.incarnation()) {
                 registered = now;
                 log.info(

@@ -114,8 +114,9 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         assertThat(recorded.registeredAgain.getFirst().incarnation()).isGreaterThan(before.incarnation());
     }
 
+    /** Also if it goes while it is verified for another reason, after it was found there. */
     @Test
-    void aRegistrationThatIsDeletedWhileItIsVerifiedIsRestored() {
+    void aRegistrationIsNeverMadeAgainBeforeItsLossWasReported() {
         CuratorDirectory one = curator();
         CuratorDirectory other = curator();
         RecordingListener recorded = new RecordingListener();
@@ -133,6 +134,10 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
                     .await(other.session().multi(path, List.of(Op.delete(path, -1))), Deadline.in(DEADLINE), "test");
             int times = round;
             Waits.until("it is registered again", () -> recorded.registeredAgain.size() >= times);
+        }
+        assertThat(recorded.lostAndFound).hasSize(2 * ROUNDS);
+        for (int round = 0; round < ROUNDS; round++) {
+            assertThat(recorded.lostAndFound.subList(2 * round, 2 * round + 2)).containsExactly("lost", "found");
         }
     }
 
