@@ -281,8 +281,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     @Override
     public void registeredAgain(NodeRecord now) {
         if (!isLost()) {
-            registrationLost(); // the loss and the next registration were so close that the directory saw only the
-            // latter
+            registrationLost(); // the directory saw only the next registration, so close were the two
         }
         lock.lock();
         try {
