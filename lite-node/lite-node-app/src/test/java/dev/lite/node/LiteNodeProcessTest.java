@@ -18,6 +18,9 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -145,6 +148,23 @@ class LiteNodeProcessTest {
             assertThat(directory.resolve("b/node.sock")).doesNotExist();
             assertThat(NodeProcess.get(healthOfA).body()).contains("\"status\":\"UP\"");
             assertThat(a.log() + b.log()).doesNotContain("\tat ");
+        }
+    }
+
+    @Test
+    void inKubernetesTheAddressInAHeaderDoesNotCount() throws IOException, InterruptedException {
+        try (NodeProcess node = node("a", "--spring.main.cloud-platform=kubernetes");
+                HttpClient client = HttpClient.newHttpClient()) {
+            String health = node.ready().getProperty("health");
+            URI lite = URI.create(health.substring(0, health.lastIndexOf('/')) + "/lite");
+            HttpRequest request = HttpRequest.newBuilder(lite)
+                    .header("X-Forwarded-For", "203.0.113.7")
+                    .timeout(Waits.seconds(20))
+                    .build();
+            // If the header counted, it could also turn any address into a loopback address, which needs no token.
+            assertThat(client.send(request, HttpResponse.BodyHandlers.discarding())
+                            .statusCode())
+                    .isEqualTo(200);
         }
     }
 

@@ -86,6 +86,27 @@ class AccessTest {
     }
 
     @Test
+    void inKubernetesHeadersOfAProxyDoNotChangeWhomARequestIsForAndWhereItComesFrom(CapturedOutput output)
+            throws IOException {
+        try (RunningManager manager = new RunningManager(work, "--spring.main.cloud-platform=kubernetes");
+                Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port())) {
+            socket.setSoTimeout(Math.toIntExact(RunningManager.DEADLINE.toMillis()));
+            socket.getOutputStream().write("""
+                            POST /api/rebalance HTTP/1.1\r
+                            Host: rebound.example\r
+                            X-Forwarded-For: 10.9.8.7, 127.0.0.1\r
+                            X-Forwarded-Host: localhost\r
+                            Connection: close\r
+                            \r
+                            """.getBytes(StandardCharsets.US_ASCII));
+            assertThat(new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                    .startsWith("HTTP/1.1 403")
+                    .contains("rebound.example");
+        }
+        assertThat(output.getAll()).containsPattern("lite.audit .*refused client=local address=127.0.0.1 POST");
+    }
+
+    @Test
     void aManagementPortOfItsOwnRequiresTheTokenForEverythingButTheProbes() throws IOException, InterruptedException {
         try (RunningManager manager = new RunningManager(
                 work,
