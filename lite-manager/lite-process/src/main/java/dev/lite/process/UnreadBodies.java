@@ -4,6 +4,7 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Set;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.catalina.connector.Request;
@@ -15,9 +16,16 @@ import org.apache.tomcat.util.net.ApplicationBufferHandler;
 /**
  * Reads the rest of the bodies of refused requests, so that their clients find the answer. A client may send it slowly, or never. So at
  * most {@value #READERS_MAX} threads read, each for a limited time; the connections of further ones are closed at once.
+ *
+ * <p>Requests that only read have no body. One with a body is refused: Spring's Actuator would read it, also that of a probe, which needs
+ * no token, and a thread would wait for it as long as the client likes.
  */
 final class UnreadBodies extends ValveBase {
     private static final int READERS_MAX = 4;
+    private static final Set<String> READING = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+    private static final String REFUSAL =
+            "{\"title\":\"Bad Request\",\"status\":400,\"detail\":\"the request only reads, so it must have no body\"}";
+
     private static final long READ_NS_MAX = TimeUnit.SECONDS.toNanos(2);
 
     private final Semaphore readers = new Semaphore(READERS_MAX);
@@ -28,7 +36,13 @@ final class UnreadBodies extends ValveBase {
 
     @Override
     public void invoke(Request request, Response response) throws IOException, ServletException {
-        getNext().invoke(request, response);
+        if (READING.contains(request.getMethod()) && isUnread(request)) {
+            response.setStatus(HttpServletResponse.SC_BAD_REQUEST);
+            response.setContentType("application/problem+json");
+            response.getWriter().write(REFUSAL);
+        } else {
+            getNext().invoke(request, response);
+        }
         if (response.getStatus() >= HttpServletResponse.SC_BAD_REQUEST && isUnread(request) && !readRest(request)) {
             request.getCoyoteRequest().action(ActionCode.DISABLE_SWALLOW_INPUT, null);
         }

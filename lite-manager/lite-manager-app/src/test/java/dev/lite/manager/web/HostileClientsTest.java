@@ -161,6 +161,40 @@ class HostileClientsTest {
     }
 
     @Test
+    void bodiesThatNobodyReadsTakeNoThreadsFromOthers() throws IOException, InterruptedException {
+        try (RunningManager manager =
+                new RunningManager(work, "--lite.manager.token=" + TOKEN, "--server.tomcat.connection-timeout=1h")) {
+            List<Socket> sockets = new ArrayList<>();
+            try {
+                for (String body : new String[] {"Content-Length: 60000", "Transfer-Encoding: chunked"}) {
+                    for (int i = 0; i < 32; i++) {
+                        Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port());
+                        sockets.add(socket);
+                        // A probe needs no token, and the body never arrives.
+                        socket.getOutputStream()
+                                .write("GET /actuator/health/liveness HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n"
+                                        .formatted(body)
+                                        .getBytes(StandardCharsets.US_ASCII));
+                    }
+                }
+                for (int i = 0; i < 20; i++) {
+                    assertThat(status(manager, manager.port(), "/api/nodes", "Bearer " + TOKEN))
+                            .isEqualTo(200);
+                }
+                HttpRequest.Builder complete = HttpRequest.newBuilder(manager.uri("/actuator/health/liveness"))
+                        .method("GET", HttpRequest.BodyPublishers.ofString("{}"));
+                HttpResponse<String> refused = manager.send(complete);
+                assertThat(refused.statusCode()).isEqualTo(400);
+                assertThat(refused.body()).contains("\"detail\":\"the request only reads, so it must have no body\"");
+            } finally {
+                for (Socket socket : sockets) {
+                    socket.close();
+                }
+            }
+        }
+    }
+
+    @Test
     void oneClientDoesNotTakeAllEventStreams() {
         var second = Waits.seconds(1);
         EventLog log = new EventLog("abc", new WebProperties.Events(16, 1, 1, second, second));
