@@ -1,6 +1,7 @@
 package dev.lite.manager.web;
 
 import dev.lite.cluster.process.StartException;
+import dev.lite.cluster.process.Trust;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -41,7 +42,8 @@ final class AccessTokens {
     /**
      * Reads the configured tokens; there may be none.
      *
-     * @throws StartException when a property is wrong, the file cannot be read, or a header cannot carry the token
+     * @throws StartException when a property is wrong, the file cannot be read or others may write to it, or a header cannot carry
+     *     the token
      */
     static AccessTokens of(WebProperties properties) {
         List<Known> known = new ArrayList<>();
@@ -108,6 +110,7 @@ final class AccessTokens {
     }
 
     private static String read(Path file) {
+        Trust.checkSecretFile("lite.manager.token-file", file);
         try {
             // One character for each byte, so that invalid content is rejected below rather than here.
             return Files.readString(file, StandardCharsets.ISO_8859_1).stripTrailing();

@@ -16,6 +16,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -263,6 +264,15 @@ class AccessTest {
                 .isInstanceOf(StartException.class)
                 .hasMessageContaining("lite.manager.token")
                 .hasMessageNotContaining(token);
+    }
+
+    @Test
+    void aTokenFileThatOtherUsersMayWriteIsRefused() throws IOException {
+        Path file = Files.writeString(work.resolve("token"), TOKEN);
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw----"));
+        assertThatThrownBy(() -> AccessTokens.of(properties(null, file)))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining("other users may write to %s (lite.manager.token-file)".formatted(file));
     }
 
     @Test
