@@ -28,12 +28,14 @@ final class AccessFilter extends OncePerRequestFilter {
     private static final Set<String> READING = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
     /** Actuator endpoints that a reader may see. */
     private static final Set<String> READABLE = Set.of("health", "info", "metrics", "prometheus");
+    /** The first parts of the other paths. */
+    private static final Set<String> OTHERS = Set.of("", "api", "error");
 
     private static final long BODY_BYTES_MAX = 65_536;
 
     private final AccessTokens tokens;
     private final Audit audit;
-    /** The path of the Actuator endpoints. */
+    /** The path of the Actuator endpoints, without a slash at its end. */
     private final String actuator;
 
     private final Set<String> probes;
@@ -43,15 +45,16 @@ final class AccessFilter extends OncePerRequestFilter {
     AccessFilter(AccessTokens tokens, Audit audit, String actuator, JsonMapper json) {
         this.tokens = tokens;
         this.audit = audit;
-        this.actuator = actuator;
-        this.probes = Set.of(actuator + "/health/liveness", actuator + "/health/readiness");
+        this.actuator = actuator.endsWith("/") ? actuator.substring(0, actuator.length() - 1) : actuator;
+        this.probes = Set.of(this.actuator + "/health/liveness", this.actuator + "/health/readiness");
         this.json = json;
     }
 
     @Override
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        if (probes.contains(request.getRequestURI())) {
+        if (probes.contains(
+                request.getRequestURI().substring(request.getContextPath().length()))) {
             chain.doFilter(request, response);
             return;
         }
@@ -111,8 +114,11 @@ final class AccessFilter extends OncePerRequestFilter {
     private boolean mayRead(HttpServletRequest request) {
         String info = request.getPathInfo();
         String path = request.getServletPath() + (info == null ? "" : info);
-        return !path.startsWith(actuator + "/")
-                || READABLE.contains(path.substring(actuator.length() + 1).split("/", 2)[0]);
+        if (!path.startsWith(actuator + "/")) {
+            return true;
+        }
+        String first = path.substring(actuator.length() + 1).split("/", 2)[0];
+        return READABLE.contains(first) || (actuator.isEmpty() && OTHERS.contains(first));
     }
 
     private static @Nullable ProblemDetail refusalOfAct(HttpServletRequest request) {

@@ -133,6 +133,43 @@ class AccessTest {
         }
     }
 
+    @Test
+    void theProbesNeedNoTokenBelowAnotherPath() throws IOException, InterruptedException {
+        try (RunningManager manager = new RunningManager(
+                work,
+                "--server.servlet.context-path=/lite",
+                "--management.endpoints.web.base-path=/ops/",
+                "--lite.manager.token=" + TOKEN)) {
+            for (String probe : new String[] {"liveness", "readiness"}) {
+                assertThat(manager.get("/lite/ops/health/" + probe).statusCode())
+                        .as(probe)
+                        .isEqualTo(200);
+            }
+            assertThat(manager.get("/lite/ops/health").statusCode()).isEqualTo(401);
+            assertThat(manager.get("/lite/ops/health/liveness;x").statusCode()).isEqualTo(401);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/", "/ops/"})
+    void aReaderSeesNoSecretsAtAnotherPathOfTheActuator(String base)
+            throws IOException, InterruptedException, NoSuchAlgorithmException {
+        String reader = "the-token-of-the-reader";
+        try (RunningManager manager = new RunningManager(
+                work,
+                "--management.endpoints.web.base-path=" + base,
+                "--management.endpoints.web.exposure.include=*",
+                "--lite.manager.token=" + TOKEN,
+                "--lite.manager.tokens[0].name=wall",
+                "--lite.manager.tokens[0].sha256=" + sha256(reader))) {
+            assertThat(status(manager, base + "env", TOKEN)).isEqualTo(200);
+            assertThat(status(manager, base + "env", reader)).isEqualTo(403);
+            assertThat(status(manager, base + "health", reader)).isEqualTo(200);
+            assertThat(status(manager, "/api/nodes", reader)).isEqualTo(200);
+            assertThat(manager.get(base + "health/liveness").statusCode()).isEqualTo(200);
+        }
+    }
+
     private static String sha256(String token) throws NoSuchAlgorithmException {
         return HexFormat.of()
                 .formatHex(MessageDigest.getInstance("SHA-256").digest(token.getBytes(StandardCharsets.UTF_8)));
