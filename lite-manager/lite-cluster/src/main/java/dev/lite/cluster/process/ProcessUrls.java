@@ -27,7 +27,7 @@ public final class ProcessUrls {
      */
     public String management() {
         String path = get("management.endpoints.web.base-path").orElse("/actuator");
-        String endpoints = path.equals("/") ? "" : path;
+        String endpoints = path.endsWith("/") ? path.substring(0, path.length() - 1) : path;
         String managementPort = get("local.management.port").orElse("");
         if (managementPort.isEmpty() || managementPort.equals(port())) {
             return base() + endpoints;

@@ -63,4 +63,12 @@ class ProcessUrlsTest {
         properties.put("local.management.port", "7411");
         assertThat(urls.health()).isEqualTo("http://127.0.0.1:7411/admin/manage/health");
     }
+
+    @Test
+    void aSlashAtTheEndOfTheBasePathDoesNotCount() {
+        properties.put("management.endpoints.web.base-path", "/manage/");
+        assertThat(urls.health()).isEqualTo("http://127.0.0.1:7410/manage/health");
+        properties.put("management.endpoints.web.base-path", "/");
+        assertThat(urls.health()).isEqualTo("http://127.0.0.1:7410/health");
+    }
 }
