@@ -71,11 +71,17 @@ final class AccessFilter extends OncePerRequestFilter {
     private void admitted(Client client, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         client.sends(request);
+        boolean answered = false;
         try {
             chain.doFilter(request, response);
+            answered = true;
         } finally {
             if (!READING.contains(request.getMethod())) {
-                audit.answered(client, request, response.getStatus());
+                // The server sets the status of a request that failed with an exception only later.
+                audit.answered(
+                        client,
+                        request,
+                        answered ? response.getStatus() : HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
             }
         }
     }

@@ -7,7 +7,10 @@ import dev.lite.cluster.process.StartException;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
 import dev.lite.testing.Waits;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -20,6 +23,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
@@ -32,6 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Access control when the manager listens beyond loopback. */
 @Isolated("it captures the output of its process")
@@ -168,6 +173,42 @@ class AccessTest {
             assertThat(status(manager, "/api/nodes", reader)).isEqualTo(200);
             assertThat(manager.get(base + "health/liveness").statusCode()).isEqualTo(200);
         }
+    }
+
+    @Test
+    void aRequestThatFailsIsAuditedAsFailed() {
+        List<Audit.Entry> entries = new ArrayList<>();
+        Audit audit = new Audit();
+        audit.setListener(entries::add);
+        AccessFilter filter = new AccessFilter(
+                AccessTokens.of(properties(null, null)),
+                audit,
+                "/actuator",
+                JsonMapper.builder().build());
+        assertThatThrownBy(() -> filter.doFilterInternal(
+                        fake(HttpServletRequest.class, "PUT"),
+                        fake(HttpServletResponse.class, ""),
+                        (request, response) -> {
+                            throw new IOException("the client is gone");
+                        }))
+                .hasMessage("the client is gone");
+        assertThat(entries).extracting(Audit.Entry::status).containsExactly(500);
+    }
+
+    /** A request with this method, or an answer, which has the status 200. */
+    private static <T> T fake(Class<T> type, String method) {
+        return type.cast(Proxy.newProxyInstance(
+                AccessTest.class.getClassLoader(),
+                new Class<?>[] {type},
+                (proxy, called, arguments) -> switch (called.getName()) {
+                    case "getMethod" -> method;
+                    case "getServerName", "getRemoteAddr" -> "127.0.0.1";
+                    case "getRequestURI" -> "/api/lmrs/a/content";
+                    case "getContextPath" -> "";
+                    case "getContentLengthLong" -> 1L;
+                    case "getStatus" -> 200;
+                    default -> null;
+                }));
     }
 
     private static String sha256(String token) throws NoSuchAlgorithmException {
