@@ -219,7 +219,7 @@ public final class Orders {
         Order ended = failure == null
                 ? seen.with(State.DONE, seen.done(), seen.total(), seen.note())
                 : seen.with(State.FAILED, seen.done(), seen.total(), failure);
-        // After a failed drain the node is used again.
+        // After the last failed drain the node is used again.
         boolean unmarks = failure != null && seen.kind() == Kind.DRAIN;
         // The end itself also matches, so that a repetition finds an end whose answer was lost.
         return replace(
@@ -282,7 +282,7 @@ public final class Orders {
             List<Order> orders = new ArrayList<>(book.orders());
             orders.replaceAll(order -> replaceable.test(order) ? next : order);
             SortedSet<String> marks = new TreeSet<>(book.draining());
-            if (unmarked != null) {
+            if (unmarked != null && orders.stream().noneMatch(order -> isOpenDrain(order, unmarked))) {
                 marks.remove(unmarked);
             }
             return new OrderBook(book.nextId(), orders, marks);

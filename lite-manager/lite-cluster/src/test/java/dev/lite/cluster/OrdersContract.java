@@ -157,6 +157,31 @@ abstract class OrdersContract {
     }
 
     @Test
+    void aFailedDrainLeavesTheMarkForAnotherOneThatIsOpen() {
+        Order stay = orders.claim(orders.drain("a", false, DEADLINE), "a", 1, DEADLINE)
+                .orElseThrow();
+        Order leave = orders.claim(orders.drain("a", true, DEADLINE), "a", 1, DEADLINE)
+                .orElseThrow();
+
+        assertThat(orders.finish(stay, "no room", DEADLINE)).isPresent();
+        assertThat(orders.read(DEADLINE).draining()).containsExactly("a");
+
+        assertThat(orders.finish(leave, "no room", DEADLINE)).isPresent();
+        assertThat(orders.read(DEADLINE).draining()).isEmpty();
+    }
+
+    @Test
+    void aRepeatedEndOfAFailedDrainDoesNotUnmarkTheNodeForTheNextOne() {
+        Order failed = orders.claim(orders.drain("a", false, DEADLINE), "a", 1, DEADLINE)
+                .orElseThrow();
+        assertThat(orders.finish(failed, "no room", DEADLINE)).isPresent();
+        orders.drain("a", false, DEADLINE);
+
+        assertThat(orders.finish(failed, "no room", DEADLINE)).isPresent();
+        assertThat(orders.read(DEADLINE).draining()).containsExactly("a");
+    }
+
+    @Test
     void aCancelledOrderEndsAndItsExecutorIsNotified() {
         Order wanted = orders.move("data", "b", DEADLINE);
         Order running =
