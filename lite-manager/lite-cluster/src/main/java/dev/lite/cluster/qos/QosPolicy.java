@@ -129,10 +129,10 @@ public record QosPolicy(
         }
     }
 
-    private static void requireQuota(String principal, Quota quota) {
+    private static void requireQuota(String principal, @Nullable Quota quota) {
         Set<?> unused = LmrHandle.checkGrant(principal, Set.of());
-        Long bytes = quota.bytesPerSecond();
-        Long operations = quota.operationsPerSecond();
+        Long bytes = quota == null ? null : quota.bytesPerSecond(); // null in JSON
+        Long operations = quota == null ? null : quota.operationsPerSecond();
         if (bytes == null && operations == null) {
             throw new IllegalArgumentException(
                     "the quota of \"%s\" is empty; it must have bytesPerSecond, operationsPerSecond or both"

@@ -72,6 +72,7 @@ class QosTest {
                 "{'heavyLoad': -1}|heavyLoad is -1.0; it must be 0.0 to 1000000.0",
                 "{'quotas': {'batch': {'operationsPerSecond': 0}}}|operationsPerSecond of \"batch\" is 0; it must be 1",
                 "{'quotas': {'batch': {'opsPerSecond': 5}}}|unknown field \"opsPerSecond\"",
+                "{'quotas': {'batch': null}}|the quota of \"batch\" is empty; it must have bytesPerSecond",
                 "{'mod': 'OFF'}|unknown field \"mod\"",
                 "{'highShare': 'many'}|highShare",
                 "{}|it must be an object with one of [mode, highShare,",
