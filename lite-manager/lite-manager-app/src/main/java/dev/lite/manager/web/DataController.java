@@ -17,8 +17,10 @@ import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -84,6 +86,7 @@ class DataController {
         String name = required("name", request.name());
         Long bytes = required("bytes", request.bytes());
         Set<Permission> others = request.defaultPermissions() == null ? Set.of() : request.defaultPermissions();
+        requireNoNull("nodes", request.nodes() == null ? List.of() : request.nodes());
         LtMemory memory = memory();
         LmrSpec spec = checked(
                 "name",
@@ -110,6 +113,7 @@ class DataController {
     void grant(@PathVariable String name, @RequestBody GrantRequest request) {
         String principal = required("principal", request.principal());
         Set<Permission> permissions = required("permissions", request.permissions());
+        Set<Permission> unused = checked("principal", principal, () -> LmrHandle.checkGrant(principal, permissions));
         mapped(name, Permission.MASTER, handle -> handle.grant(principal, permissions));
     }
 
@@ -201,6 +205,12 @@ class DataController {
             throw Refusals.badValue(field, "missing", "given");
         }
         return value;
+    }
+
+    private static void requireNoNull(String field, Collection<?> values) {
+        if (values.stream().anyMatch(Objects::isNull)) {
+            throw Refusals.badValue(field, values.toString(), "a list without null");
+        }
     }
 
     private static <T> T checked(String what, Object value, Supplier<T> action) {

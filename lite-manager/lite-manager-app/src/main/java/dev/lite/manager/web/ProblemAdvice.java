@@ -70,8 +70,10 @@ class ProblemAdvice extends ResponseEntityExceptionHandler {
         if (!(e.getCause() instanceof JacksonException wrong)) {
             return super.handleHttpMessageNotReadable(e, headers, status, request);
         }
-        String field =
-                wrong.getPath().isEmpty() ? null : wrong.getPath().getLast().getPropertyName();
+        String field = null;
+        for (JacksonException.Reference part : wrong.getPath()) {
+            field = part.getPropertyName() == null ? field : part.getPropertyName(); // an element of a list has no name
+        }
         String detail;
         if (wrong instanceof UnrecognizedPropertyException unknown) {
             Collection<Object> known = unknown.getKnownPropertyIds();
