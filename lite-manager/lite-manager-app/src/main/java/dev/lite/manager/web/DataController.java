@@ -3,6 +3,7 @@ package dev.lite.manager.web;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.manager.data.ManagerSession;
@@ -95,7 +96,11 @@ class DataController {
                         .withName(name)
                         .withPlacement(request.nodes() == null ? Placement.local() : Placement.on(request.nodes()))
                         .withDefaultPermissions(others.toArray(Permission[]::new)));
-        memory.malloc(spec).close();
+        if (request.nodes() == null) {
+            reaching(() -> memory.malloc(spec)).close();
+        } else {
+            memory.malloc(spec).close(); // also says that there is no such node
+        }
         String path = URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
         return ResponseEntity.created(URI.create("/api/lmrs/" + path)).build();
     }
@@ -193,7 +198,16 @@ class DataController {
             LmrSpec.checkName(name);
             return true;
         });
-        return memory.map(name, EnumSet.of(permission));
+        return reaching(() -> memory.map(name, EnumSet.of(permission)));
+    }
+
+    /** A node that does not answer is no LMR that does not exist. */
+    private static LmrHandle reaching(Supplier<LmrHandle> action) {
+        try {
+            return action.get();
+        } catch (NodeUnreachableException e) {
+            throw Refusals.away(e);
+        }
     }
 
     private LtMemory memory() {

@@ -1,5 +1,6 @@
 package dev.lite.manager.web;
 
+import dev.lite.api.NodeUnreachableException;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.web.ErrorResponseException;
@@ -51,6 +52,14 @@ final class Refusals {
                 "this manager has no session with a node; set lite.manager.client-socket to the socket of a node on its host");
         problem.setProperty("parameter", "lite.manager.client-socket");
         return new ErrorResponseException(HttpStatus.NOT_IMPLEMENTED, problem, null);
+    }
+
+    /** A node does not answer; the same request may succeed later. */
+    static ErrorResponseException away(NodeUnreachableException cause) {
+        return new ErrorResponseException(
+                HttpStatus.SERVICE_UNAVAILABLE,
+                ProblemDetail.forStatusAndDetail(HttpStatus.SERVICE_UNAVAILABLE, String.valueOf(cause.getMessage())),
+                cause);
     }
 
     /** A reader asks for what only operators may do. */

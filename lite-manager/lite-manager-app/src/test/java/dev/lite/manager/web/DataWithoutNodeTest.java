@@ -58,4 +58,21 @@ class DataWithoutNodeTest {
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(400);
         assertThat(RunningManager.tree(answer.body()).get("detail").asString()).contains(message);
     }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "GET|/api/lmrs/a/content|``",
+                "PUT|/api/lmrs/a/content|bytes",
+                "DELETE|/api/lmrs/a|``",
+                "POST|/api/lmrs/a/grants|{'principal': 'p', 'permissions': ['READ']}",
+                "POST|/api/lmrs|{'name': 'a', 'bytes': 1}",
+            })
+    void anLmrThatCannotBeReachedIsNotReportedAsMissing(String method, String path, String body)
+            throws IOException, InterruptedException {
+        HttpResponse<String> answer = send(method, path, body);
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(503);
+    }
 }
