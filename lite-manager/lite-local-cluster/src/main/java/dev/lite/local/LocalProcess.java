@@ -206,7 +206,7 @@ public final class LocalProcess {
     /** Sends SIGKILL and waits until the process has ended. */
     void kill() {
         process.toHandle().destroyForcibly();
-        awaitEnd(TimeUnit.SECONDS.toNanos(10));
+        awaitEndOfStopped(TimeUnit.SECONDS.toNanos(10));
     }
 
     /** Sends SIGSTOP: the process is paused until {@link #resume}. */
@@ -250,7 +250,7 @@ public final class LocalProcess {
      */
     public boolean stop(Duration deadline) {
         terminate();
-        boolean ended = awaitEnd(deadline.toNanos());
+        boolean ended = awaitEndOfStopped(deadline.toNanos());
         if (!ended) {
             kill();
         }
@@ -295,6 +295,25 @@ public final class LocalProcess {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ProcessFailedException("interrupted while waiting for " + name, e);
+        }
+    }
+
+    /** Waits also if this thread is interrupted: otherwise a cluster that is closed would be left half running. */
+    private boolean awaitEndOfStopped(long timeoutNs) {
+        long endNs = System.nanoTime() + timeoutNs;
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return process.waitFor(endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

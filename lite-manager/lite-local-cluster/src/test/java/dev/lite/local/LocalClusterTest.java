@@ -68,6 +68,23 @@ class LocalClusterTest {
     }
 
     @Test
+    void closeByAnInterruptedThreadLeavesNoProcessAndNoDirectory() {
+        LocalCluster cluster = fakes().build();
+        cluster.startManager();
+        cluster.startNodes();
+        List<LocalProcess> processes = cluster.processes();
+        try {
+            Thread.currentThread().interrupt();
+            cluster.close();
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(processes).noneMatch(LocalProcess::isAlive);
+        assertThat(cluster.workDirectory()).doesNotExist();
+        assertThat(cluster.arenaDirectory()).doesNotExist();
+    }
+
+    @Test
     void aProcessThatDiesBeforeItIsReadyIsReportedWithItsOutput() {
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "dies").build()) {
             cluster.startManager();
