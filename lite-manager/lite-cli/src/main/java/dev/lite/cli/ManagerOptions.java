@@ -97,13 +97,23 @@ final class ManagerOptions {
         String inEnvironment = environment.get("LITE_TOKEN_FILE");
         Path file = tokenFile != null || inEnvironment == null ? tokenFile : Path.of(inEnvironment);
         if (file == null) {
-            return environment.get("LITE_TOKEN");
+            String token = environment.get("LITE_TOKEN");
+            return token == null ? null : checked("LITE_TOKEN", token);
         }
         try {
-            return Files.readString(file).strip();
+            return checked("the token in " + file, Files.readString(file).strip());
         } catch (IOException e) {
             throw new CommandFailedException(
                     ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(file, IoReasons.of(e)), e);
         }
+    }
+
+    /** Java's client would name the whole value of the header in its message. */
+    private static String checked(String what, String token) {
+        if (!token.chars().allMatch(character -> character > ' ' && character < 0x7F)) {
+            throw new CommandFailedException(
+                    ExitStatus.FAILED, what + " has a character that is not visible ASCII, which no header can carry");
+        }
+        return token;
     }
 }

@@ -322,6 +322,18 @@ class CommandsTest {
         assertThat(out.toString()).endsWith("order 9 WANTED\n");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"0123456789\nabcdef-secret", "0123456789abcdef-sécret", "0123456789 abcdef-secret"})
+    void aTokenThatNoHeaderCanCarryIsRefusedWithoutBeingPrinted(String token) throws IOException {
+        Path file = Files.writeString(directory.resolve("token"), token);
+        assertThat(ask("orders", "--token-file", file.toString())).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString())
+                .isEqualTo(
+                        "lite: the token in %s has a character that is not visible ASCII, which no header can carry\n"
+                                .formatted(file));
+        assertThat(manager.requests()).isEmpty();
+    }
+
     @Test
     void aRefusalPrintsTheManagersMessage() {
         manager.with("POST /api/nodes/x/drain", 404, "{'detail':'node \\'x\\' is not live'}".replace("\\'", "*"));
