@@ -8,11 +8,15 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -214,8 +218,8 @@ final class ManagerClient implements AutoCloseable {
         HttpResponse<T> away = null;
         for (URI manager : List.copyOf(managers)) {
             try {
-                HttpResponse<T> answer = client.send(
-                        request.copy().uri(URI.create(manager + path)).build(), body);
+                HttpResponse<T> answer =
+                        exchange(request.copy().uri(URI.create(manager + path)).build(), body);
                 if (answer.statusCode() != UNAVAILABLE) {
                     managers.remove(manager);
                     managers.addFirst(manager);
@@ -233,6 +237,24 @@ final class ManagerClient implements AutoCloseable {
             return away;
         }
         throw new CommandFailedException(ExitStatus.UNREACHABLE, "no manager could be reached:" + failures);
+    }
+
+    /** The timeout of a request ends with the headers of its answer, so this also limits the wait for the body. */
+    private <T> HttpResponse<T> exchange(HttpRequest request, HttpResponse.BodyHandler<T> body)
+            throws IOException, InterruptedException {
+        CompletableFuture<HttpResponse<T>> answer = client.sendAsync(request, body);
+        try {
+            return answer.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new HttpTimeoutException("the answer was not complete within %d s".formatted(timeout.toSeconds()));
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof IOException cause) {
+                throw cause;
+            }
+            throw new IllegalStateException("a request failed", e.getCause());
+        } finally {
+            boolean unused = answer.cancel(true); // closes the connection of an answer that is not complete
+        }
     }
 
     private CommandFailedException failure(int status, String body) {

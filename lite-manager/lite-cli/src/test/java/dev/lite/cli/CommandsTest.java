@@ -2,13 +2,21 @@ package dev.lite.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -320,6 +328,34 @@ class CommandsTest {
         assertThat(err.toString()).contains("order 9 is WANTED after 0 s and still running");
         assertThat(ask("rebalance", "--no-wait")).isZero();
         assertThat(out.toString()).endsWith("order 9 WANTED\n");
+    }
+
+    @Test
+    void aManagerThatStopsWithinAnAnswerIsNotAwaitedForEver() throws IOException {
+        try (ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+            List<Socket> sockets = new CopyOnWriteArrayList<>();
+            Thread paused = Thread.ofVirtual().start(() -> {
+                try {
+                    Socket socket = server.accept();
+                    sockets.add(socket);
+                    socket.getOutputStream()
+                            .write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n["
+                                    .getBytes(StandardCharsets.US_ASCII));
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+            String url = "http://127.0.0.1:" + server.getLocalPort();
+            assertTimeoutPreemptively(
+                    Waits.seconds(20),
+                    () -> assertThat(lite("orders", "--timeout", "1", "--manager", url))
+                            .isEqualTo(ExitStatus.UNREACHABLE));
+            assertThat(err.toString()).contains("no manager could be reached").contains(url);
+            paused.interrupt();
+            for (Socket socket : sockets) {
+                socket.close();
+            }
+        }
     }
 
     @ParameterizedTest
