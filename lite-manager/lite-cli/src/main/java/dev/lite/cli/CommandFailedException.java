@@ -1,7 +1,7 @@
 package dev.lite.cli;
 
 /** A command failed; the message is for the user. */
-final class CommandFailedException extends RuntimeException {
+class CommandFailedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final int exitStatus;

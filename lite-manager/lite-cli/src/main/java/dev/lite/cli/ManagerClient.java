@@ -114,14 +114,17 @@ final class ManagerClient implements AutoCloseable {
     }
 
     /**
-     * Polls an order until it is done.
+     * Polls an order until it is done, also while no manager answers for some time: the order continues then.
      *
      * @param progress receives a line for each new state or note
+     * @param warnings receives a line when no manager answers
      * @return the final state of the order
      * @throws CommandFailedException when the order failed, or is not done by the deadline
      */
-    JsonNode follow(JsonNode order, Duration deadline, Consumer<String> progress) {
+    JsonNode follow(JsonNode order, Duration deadline, Consumer<String> progress, Consumer<String> warnings) {
         long endNs = System.nanoTime() + deadline.toNanos();
+        String id = order.path("id").asString();
+        boolean away = false;
         String printed = "";
         JsonNode now = order;
         while (true) {
@@ -137,19 +140,33 @@ final class ManagerClient implements AutoCloseable {
             if (state.equals("FAILED")) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
-                        "order %s failed: %s"
-                                .formatted(
-                                        now.path("id").asString(),
-                                        now.path("note").asString()));
+                        "order %s failed: %s".formatted(id, now.path("note").asString()));
             }
             if (System.nanoTime() - endNs >= 0) {
                 throw new CommandFailedException(
                         ExitStatus.NOT_YET,
                         "order %s is %s after %d s and still running; see: lite orders"
-                                .formatted(now.path("id").asString(), state, deadline.toSeconds()));
+                                .formatted(id, state, deadline.toSeconds()));
             }
             LockSupport.parkNanos(this, FOLLOW_NS);
-            now = get("/api/orders/" + order.path("id").asString());
+            try {
+                now = get("/api/orders/" + id);
+                away = false;
+            } catch (AwayException e) {
+                if (!away) {
+                    warnings.accept("lite: cannot ask for order %s; trying again: %s".formatted(id, e.getMessage()));
+                    away = true;
+                }
+            }
+        }
+    }
+
+    /** No manager could be reached, or none that reaches ZooKeeper: the same request may succeed later. */
+    private static final class AwayException extends CommandFailedException {
+        private static final long serialVersionUID = 1L;
+
+        AwayException(int exitStatus, String message) {
+            super(exitStatus, message);
         }
     }
 
@@ -236,7 +253,7 @@ final class ManagerClient implements AutoCloseable {
         if (away != null) {
             return away;
         }
-        throw new CommandFailedException(ExitStatus.UNREACHABLE, "no manager could be reached:" + failures);
+        throw new AwayException(ExitStatus.UNREACHABLE, "no manager could be reached:" + failures);
     }
 
     /** The timeout of a request ends with the headers of its answer, so this also limits the wait for the body. */
@@ -265,9 +282,12 @@ final class ManagerClient implements AutoCloseable {
             return new CommandFailedException(
                     ExitStatus.FAILED, "%s answered %d without JSON; is it a manager?".formatted(manager(), status), e);
         }
+        String message = detail.isEmpty() ? "%s answered %d".formatted(manager(), status) : detail;
+        if (status == UNAVAILABLE) {
+            return new AwayException(ExitStatus.FAILED, message);
+        }
         return new CommandFailedException(
-                status == UNAUTHORIZED || status == FORBIDDEN ? ExitStatus.DENIED : ExitStatus.FAILED,
-                detail.isEmpty() ? "%s answered %d".formatted(manager(), status) : detail);
+                status == UNAUTHORIZED || status == FORBIDDEN ? ExitStatus.DENIED : ExitStatus.FAILED, message);
     }
 
     @Override

@@ -49,10 +49,12 @@ final class OrderCommands {
                         "--deadline is %d; it must be 0 to %d".formatted(deadlineSeconds, DEADLINE_SECONDS_MAX));
             }
             PrintWriter out = spec.commandLine().getOut();
+            PrintWriter err = spec.commandLine().getErr();
             try (ManagerClient manager = options.open()) {
                 JsonNode order = manager.order(path(), ManagerClient.JSON.writeValueAsString(body()));
                 if (!noWait) {
-                    order = manager.follow(order, Duration.ofSeconds(deadlineSeconds), line -> print(out, line));
+                    order = manager.follow(
+                            order, Duration.ofSeconds(deadlineSeconds), line -> print(out, line), err::println);
                 } else if (!options.json()) {
                     out.printf(
                             "order %s %s%n",

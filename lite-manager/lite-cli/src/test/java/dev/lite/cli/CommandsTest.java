@@ -331,6 +331,32 @@ class CommandsTest {
     }
 
     @Test
+    void anOrderIsFollowedWhileNoManagerAnswersForAMoment() throws IOException {
+        manager.with("POST /api/rebalance", 202, "{'id':9,'state':'WANTED','note':''}")
+                .with("GET /api/orders/9", 503, "{'detail':'ZooKeeper is away'}")
+                .with("GET /api/orders/9", 200, "{'id':9,'state':'RUNNING','note':''}")
+                .with("GET /api/orders/9", 503, "{'detail':'ZooKeeper is away'}")
+                .with("GET /api/orders/9", 200, "{'id':9,'state':'DONE','note':''}");
+        assertThat(ask("rebalance")).as(err.toString()).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                order 9 WANTED
+                order 9 RUNNING
+                order 9 DONE
+                """);
+        assertThat(err.toString().lines())
+                .allMatch(line -> line.equals("lite: cannot ask for order 9; trying again: ZooKeeper is away"))
+                .hasSize(2);
+    }
+
+    @Test
+    void anOrderThatNoManagerTellsOfByTheDeadlineEndsWithExitStatusFive() {
+        manager.with("POST /api/rebalance", 202, "{'id':9,'state':'RUNNING','note':''}")
+                .with("GET /api/orders/9", 503, "{'detail':'ZooKeeper is away'}");
+        assertThat(ask("rebalance", "--deadline", "1")).isEqualTo(ExitStatus.NOT_YET);
+        assertThat(err.toString()).contains("ZooKeeper is away").contains("order 9 is RUNNING after 1 s");
+    }
+
+    @Test
     void aManagerThatStopsWithinAnAnswerIsNotAwaitedForEver() throws IOException {
         try (ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
             List<Socket> sockets = new CopyOnWriteArrayList<>();
