@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -156,6 +157,9 @@ final class MrCommand implements Runnable {
         @Option(names = "--json", description = "Prints the job page as JSON")
         private boolean json;
 
+        /** Not the process id: in containers, and on other hosts, other processes of the cluster have the same one. */
+        private final String ownGroup = "lite-mr-run-" + UUID.randomUUID();
+
         @Override
         void validate() {
             checkNumber("--workers", workers, 0, WORKERS_MAX);
@@ -184,8 +188,9 @@ final class MrCommand implements Runnable {
             return bytes;
         }
 
-        private String group() {
-            return group == null ? "lite-mr-run-" + ProcessHandle.current().pid() : group;
+        /** The given group, or one that no other process uses. */
+        String group() {
+            return group == null ? ownGroup : group;
         }
 
         @Override

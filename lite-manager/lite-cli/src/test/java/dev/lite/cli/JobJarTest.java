@@ -88,4 +88,9 @@ class JobJarTest {
                     .hasMessageContaining("cannot read " + file);
         }
     }
+
+    @Test
+    void eachRunHasAGroupOfItsOwnAlsoIfItsProcessHasTheIdOfAnother() {
+        assertThat(new MrCommand.Run().group()).isNotEqualTo(new MrCommand.Run().group());
+    }
 }
