@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.cluster.process.Trust;
 import dev.lite.os.waiting.Durations;
 import java.io.IOException;
@@ -44,10 +45,7 @@ public record CuratorConfig(
 
     /** Validates. */
     public CuratorConfig {
-        if (connectString.isBlank()) {
-            throw new IllegalArgumentException(
-                    "the ZooKeeper connect string is blank; its format is host:port[,host:port…]");
-        }
+        PropertyChecks.connectString("the ZooKeeper connect string", connectString);
         if (!CLUSTER.matcher(cluster).matches() || cluster.equals(".") || cluster.equals("..")) {
             throw new IllegalArgumentException(
                     "the cluster name \"%s\" is not 1 to 63 of the characters a-z A-Z 0-9 . _ -".formatted(cluster));

@@ -118,7 +118,8 @@ class PropertyMisuseTest {
         String longPath = "/" + "x".repeat(106);
         return switch (name) {
             case "lite.cluster.name" -> List.of("a b", "a/b", "..", "x".repeat(64));
-            case "lite.cluster.zookeeper" -> List.of(" ");
+            case "lite.cluster.zookeeper" ->
+                List.of(" ", "localhost:abc", "localhost:70000", "localhost:2181/a//b", "localhost:2181,,:2181");
             case "lite.cluster.auth.user" -> List.of("a:b");
             case "lite.cluster.secret" -> List.of("short");
             case "lite.manager.zookeeper.address" -> List.of(" ");

@@ -110,7 +110,7 @@ class PropertyMisuseTest {
         String longPath = "/" + "x".repeat(106);
         return switch (name) {
             case "lite.cluster.name" -> List.of("a b", "a/b", "..", "x".repeat(64));
-            case "lite.cluster.zookeeper" -> List.of(" ");
+            case "lite.cluster.zookeeper" -> List.of(" ", "localhost:abc", "localhost:2181/a//b");
             case "lite.cluster.auth.user" -> List.of("a:b");
             case "lite.node.name" -> List.of("a b", "a/b", ".", "x".repeat(64));
             case "lite.node.socket-mode" -> List.of("rw", "888", "7777", "-1");

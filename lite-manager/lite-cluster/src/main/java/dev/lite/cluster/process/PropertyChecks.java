@@ -4,6 +4,7 @@ import dev.lite.os.waiting.Durations;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.regex.Pattern;
+import org.apache.zookeeper.client.ConnectStringParser;
 import org.jspecify.annotations.Nullable;
 
 /** Checks of the processes' properties. Each message has the property, the value and what is allowed. Any thread. */
@@ -81,13 +82,32 @@ public final class PropertyChecks {
     public static void cluster(
             String name, @Nullable String zookeeper, Duration sessionTimeout, Duration connectionTimeout, String user) {
         name("lite.cluster.name", name);
-        if (zookeeper != null && zookeeper.isBlank()) {
-            throw new IllegalArgumentException(
-                    "lite.cluster.zookeeper is \"%s\"; it must be host:port[,host:port...]".formatted(zookeeper));
+        if (zookeeper != null) {
+            connectString("lite.cluster.zookeeper", zookeeper);
         }
         range("lite.cluster.session-timeout", sessionTimeout, TIMEOUT_MIN, TIMEOUT_MAX);
         range("lite.cluster.connection-timeout", connectionTimeout, TIMEOUT_MIN, TIMEOUT_MAX);
         user("lite.cluster.auth.user", user);
+    }
+
+    /**
+     * Checks the addresses of ZooKeeper, which may have a path at their end.
+     *
+     * @throws IllegalArgumentException if ZooKeeper's client cannot read them
+     */
+    public static void connectString(String property, String value) {
+        try {
+            if (!value.isBlank()
+                    && !new ConnectStringParser(value).getServerAddresses().isEmpty()) {
+                return;
+            }
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "%s is \"%s\"; it must be host:port[,host:port...]: %s".formatted(property, value, e.getMessage()),
+                    e);
+        }
+        throw new IllegalArgumentException(
+                "%s is \"%s\"; it must be host:port[,host:port...]".formatted(property, value));
     }
 
     /**
