@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.OrderBook;
 import dev.lite.cluster.Orders;
+import dev.lite.os.waiting.RepeatingThread;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -27,13 +28,14 @@ public class OrderWatch implements AutoCloseable {
     private final List<BiConsumer<@Nullable OrderBook, OrderBook>> listeners = new CopyOnWriteArrayList<>();
     private final Semaphore changes = new Semaphore(0);
     private final Thread thread;
+    private boolean behind; // confined to the thread
     private volatile @Nullable OrderBook current;
 
     OrderWatch(ClusterDirectory directory, WebProperties properties) {
         orders = new Orders(directory);
         deadline = properties.requestDeadline();
         orders.watch(changes::release);
-        thread = Thread.ofVirtual().name("lite-order-watch").unstarted(this::run);
+        thread = RepeatingThread.unstarted("lite-order-watch", this::step, log::error);
     }
 
     /** Starts watching. Called once, after the listeners were added. */
@@ -58,21 +60,17 @@ public class OrderWatch implements AutoCloseable {
         return book == null ? Set.of() : book.draining();
     }
 
-    private void run() {
-        boolean behind = false;
-        while (!Thread.currentThread().isInterrupted()) {
-            try {
-                if (behind) {
-                    boolean unused = changes.tryAcquire(RETRY.toNanos(), TimeUnit.NANOSECONDS);
-                } else {
-                    changes.acquire();
-                }
-                changes.drainPermits();
-                behind = !read();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+    /** Waits for a change, or after a failure for the next try. On the thread only. */
+    private boolean step() throws InterruptedException {
+        if (behind) {
+            boolean unused = changes.tryAcquire(RETRY.toNanos(), TimeUnit.NANOSECONDS);
+        } else {
+            changes.acquire();
         }
+        changes.drainPermits();
+        behind = true; // also if it fails with an error
+        behind = !read();
+        return true;
     }
 
     private boolean read() {

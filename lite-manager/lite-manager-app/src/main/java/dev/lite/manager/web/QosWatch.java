@@ -3,6 +3,7 @@ package dev.lite.manager.web;
 import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.qos.QosRecord;
+import dev.lite.os.waiting.RepeatingThread;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -22,12 +23,14 @@ class QosWatch implements AutoCloseable {
     private final Semaphore changes = new Semaphore(0);
     private final Thread thread;
     private volatile Consumer<QosRecord.Revision> listener = revision -> {};
+    private QosRecord.Revision last = QosRecord.Revision.NONE; // confined to the thread
+    private boolean behind; // confined to the thread
 
     QosWatch(ClusterDirectory directory, WebProperties properties) {
         record = new QosRecord(directory);
         deadline = properties.requestDeadline();
         record.watch(changes::release);
-        thread = Thread.ofVirtual().name("lite-qos-watch").unstarted(this::run);
+        thread = RepeatingThread.unstarted("lite-qos-watch", this::step, log::error);
     }
 
     /** Starts watching. Called once. */
@@ -36,30 +39,26 @@ class QosWatch implements AutoCloseable {
         thread.start();
     }
 
-    private void run() {
-        QosRecord.Revision last = QosRecord.Revision.NONE;
-        boolean behind = false;
-        while (!Thread.currentThread().isInterrupted()) {
-            try {
-                if (behind) {
-                    boolean unused = changes.tryAcquire(RETRY.toNanos(), TimeUnit.NANOSECONDS);
-                } else {
-                    changes.acquire();
-                }
-                changes.drainPermits();
-                QosRecord.Revision now = record.read(deadline);
-                behind = false;
-                if (!now.equals(last)) {
-                    last = now;
-                    listener.accept(now);
-                }
-            } catch (LiteException e) {
-                behind = true;
-                log.debug("cannot read the policy for quality of service; retrying in {}: {}", RETRY, e.getMessage());
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+    /** Waits for a change, or after a failure for the next try. On the thread only. */
+    private boolean step() throws InterruptedException {
+        if (behind) {
+            boolean unused = changes.tryAcquire(RETRY.toNanos(), TimeUnit.NANOSECONDS);
+        } else {
+            changes.acquire();
         }
+        changes.drainPermits();
+        behind = true; // also if it fails with an error
+        try {
+            QosRecord.Revision now = record.read(deadline);
+            if (!now.equals(last)) {
+                listener.accept(now);
+                last = now;
+            }
+            behind = false;
+        } catch (LiteException e) {
+            log.debug("cannot read the policy for quality of service; retrying in {}: {}", RETRY, e.getMessage());
+        }
+        return true;
     }
 
     @Override
