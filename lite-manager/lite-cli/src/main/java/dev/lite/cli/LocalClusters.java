@@ -7,6 +7,8 @@ import java.io.UncheckedIOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,6 +29,9 @@ final class LocalClusters {
     static final String DIRECTORY = "directory";
 
     private static final String PID = "pid";
+    /** The start time of a process is computed from the time of the machine's start. */
+    private static final Duration CLOCK_ERROR = Duration.ofSeconds(5);
+
     private static final int SHOWN_MAX = 64;
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
     private static final String ENDING = ".properties";
@@ -97,8 +102,19 @@ final class LocalClusters {
     /** Whether a command is still starting the cluster. */
     boolean isBeingStarted(String name) {
         Properties noted = require(name);
-        return !noted.containsKey(URL)
-                && ProcessHandle.of(Long.parseLong(noted.getProperty(PID, "0"))).isPresent();
+        return !noted.containsKey(URL) && hasStarter(name, noted);
+    }
+
+    /** Whether the process runs that recorded the cluster. One that began later only has its id, such as after a restart of the machine. */
+    private boolean hasStarter(String name, Properties noted) {
+        Optional<Instant> began = ProcessHandle.of(Long.parseLong(noted.getProperty(PID, "0")))
+                .map(process -> process.info().startInstant().orElse(Instant.MIN));
+        try {
+            Instant recorded = Files.getLastModifiedTime(file(name)).toInstant();
+            return began.isPresent() && began.get().isBefore(recorded.plus(CLOCK_ERROR));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file(name), e);
+        }
     }
 
     /**
@@ -132,10 +148,7 @@ final class LocalClusters {
     /** Whether a start reserved the name and ended before it created anything. */
     private boolean isAbandoned(String name) {
         Optional<Properties> found = find(name);
-        return found.isPresent()
-                && !found.get().containsKey(DIRECTORY)
-                && ProcessHandle.of(Long.parseLong(found.get().getProperty(PID, "0")))
-                        .isEmpty();
+        return found.isPresent() && !found.get().containsKey(DIRECTORY) && !hasStarter(name, found.get());
     }
 
     /** Records a running cluster whose name was reserved. */

@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -48,6 +51,23 @@ class LocalClustersTest {
                 .isInstanceOf(CommandFailedException.class)
                 .hasMessageContaining("none of its processes runs")
                 .hasMessageContaining("lite down --name a");
+    }
+
+    @Test
+    void anotherProcessWithTheIdOfAStartThatWasKilledIsNotTakenForIt() throws IOException {
+        clusters.reserve("a");
+        clusters.write(
+                "a", Map.of(LocalClusters.DIRECTORY, directory.resolve("work").toString()));
+        assertThat(clusters.isBeingStarted("a")).isTrue();
+        // Written before this process began: after a restart of the machine, for example, it has the id of the former
+        // one.
+        FileTime former = FileTime.from(Instant.now().minus(Duration.ofDays(1)));
+        Files.setLastModifiedTime(clusters.file("a"), former);
+        assertThat(clusters.isBeingStarted("a")).isFalse();
+        Files.writeString(clusters.file("a"), "pid=" + ProcessHandle.current().pid() + "\n");
+        Files.setLastModifiedTime(clusters.file("a"), former);
+        clusters.reserve("a");
+        assertThat(clusters.isBeingStarted("a")).isTrue();
     }
 
     @Test
