@@ -41,6 +41,9 @@ public final class LocalCluster implements AutoCloseable {
 
     private static final String STOP = "stop.sh";
 
+    /** The directory of ZooKeeper's data. */
+    static final String ZOOKEEPER = "zookeeper";
+
     /** Where the manager's ZooKeeper listens. */
     private static final String LOOPBACK = "127.0.0.1";
 
@@ -100,6 +103,14 @@ public final class LocalCluster implements AutoCloseable {
                                 .formatted(work.resolve(entry), work.resolve(STOP)));
             }
         }
+        // Nothing else of a cluster is here, so they are somebody else's, and its end would remove them.
+        for (String entry : List.of(ZOOKEEPER, STOP)) {
+            if (Files.exists(work.resolve(entry))) {
+                throw new IllegalArgumentException(
+                        "%s exists, where the cluster needs a new file or directory; choose another directory"
+                                .formatted(work.resolve(entry)));
+            }
+        }
     }
 
     /** Everything that belongs to this cluster alone. In a directory of the user's there may be other files. */
@@ -108,7 +119,7 @@ public final class LocalCluster implements AutoCloseable {
         if (config.directory() == null) {
             paths.add(work);
         } else {
-            Stream.concat(CREATED.stream(), Stream.of("zookeeper", "secret", STOP))
+            Stream.concat(CREATED.stream(), Stream.of(ZOOKEEPER, "secret", STOP))
                     .map(work::resolve)
                     .forEach(paths::add);
         }

@@ -159,7 +159,7 @@ record LocalClusterConfig(
         List<String> command = managerCommand(work, readyFile, port);
         command.add("--lite.manager.zookeeper.embedded=true");
         command.add("--lite.manager.zookeeper.port=" + zookeeperPort);
-        command.add("--lite.manager.zookeeper.data-directory=" + work.resolve("zookeeper"));
+        command.add("--lite.manager.zookeeper.data-directory=" + work.resolve(LocalCluster.ZOOKEEPER));
         return command;
     }
 

@@ -334,6 +334,18 @@ class LocalClusterTest {
         assertThat(cluster.arenaDirectory()).doesNotExist();
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"zookeeper", "stop.sh"})
+    void aDirectoryWithSomethingThatTheClusterWouldRemoveIsRefused(String name) throws IOException {
+        Path work = Files.createDirectories(directory.resolve("with-" + name));
+        Path foreign = Files.writeString(work.resolve(name), "kept");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> fakes().directory(work).tied(false).build().close())
+                .withMessageStartingWith("%s exists".formatted(foreign));
+        assertThat(foreign).hasContent("kept");
+        assertThat(work.toFile().list()).containsExactly(name);
+    }
+
     @Test
     void aDirectoryThatAClusterUsesIsRefusedToAnother() {
         Path work = directory.resolve("used");
