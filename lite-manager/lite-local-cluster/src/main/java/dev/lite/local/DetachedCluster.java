@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -23,6 +24,7 @@ import java.util.stream.Stream;
 public final class DetachedCluster {
     private static final Duration SILENCE_MAX = Duration.ofSeconds(60);
     private static final Duration STOP_DEADLINE = Duration.ofSeconds(15);
+    private static final long POLL_MS = 100;
     private static final String NODE_NAME = "--lite.node.name=";
     private static final String MANAGER = "manager";
 
@@ -156,16 +158,35 @@ public final class DetachedCluster {
     }
 
     private static boolean hasEnded(ProcessHandle handle) {
+        CompletableFuture<ProcessHandle> exit = handle.onExit();
+        long endNs = System.nanoTime() + STOP_DEADLINE.toNanos();
+        while (true) {
+            try {
+                ProcessHandle unused = exit.get(POLL_MS, TimeUnit.MILLISECONDS);
+                return true;
+            } catch (TimeoutException e) {
+                if (isUncollected(handle)) {
+                    return true;
+                }
+                if (System.nanoTime() - endNs >= 0) {
+                    return false;
+                }
+            } catch (ExecutionException e) {
+                throw new IllegalStateException(e);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new ProcessFailedException("interrupted while stopping process " + handle.pid(), e);
+            }
+        }
+    }
+
+    /** Whether it has ended, but its parent does not collect its status, as in a container whose first process is no init process. */
+    private static boolean isUncollected(ProcessHandle handle) {
         try {
-            handle.onExit().get(STOP_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
-            return true;
-        } catch (TimeoutException e) {
-            return false;
-        } catch (ExecutionException e) {
-            throw new IllegalStateException(e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new ProcessFailedException("interrupted while stopping process " + handle.pid(), e);
+            String stat = Files.readString(Path.of("/proc", Long.toString(handle.pid()), "stat"));
+            return stat.startsWith("Z", stat.lastIndexOf(')') + 2); // the state follows the name in parentheses
+        } catch (IOException e) {
+            return false; // onExit notices its end
         }
     }
 }

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -386,6 +387,33 @@ class LocalClusterTest {
             assertThat(started.isAlive()).isFalse();
             assertThat(detached.isRunning()).isFalse();
         } finally {
+            run(script);
+        }
+    }
+
+    @Test
+    void aProcessWhoseParentDoesNotCollectItsStatusIsStopped() throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().name("unreaped").tied(false).nodes(1).build();
+        cluster.up(line -> {});
+        Path script = cluster.detach();
+        Process parent = null;
+        try {
+            DetachedCluster detached = new DetachedCluster("unreaped", cluster.workDirectory());
+            assertThat(detached.stop("node-1")).isTrue();
+            // Like the first process of a container that is no init process.
+            parent = new ProcessBuilder(Stream.concat(
+                                    Stream.of("sh", "-c", "\"$@\" & exec sleep 300", "sh"),
+                                    Files.readAllLines(cluster.workDirectory().resolve("commands/node-1")).stream())
+                            .toList())
+                    .start();
+            Waits.until(
+                    "node-1 is ready again", () -> detached.addresses("node-1").getProperty("socket") != null);
+            assertThat(detached.stop("node-1")).isTrue();
+            assertThat(detached.stop("node-1")).isFalse();
+        } finally {
+            if (parent != null) {
+                parent.destroyForcibly();
+            }
             run(script);
         }
     }
