@@ -57,6 +57,11 @@ final class EventLog {
         subscribers.keySet().removeIf(subscriber -> !subscriber.offer(event));
     }
 
+    /** Replaces the state of a kind for new subscribers, without an event; does nothing before its first event. */
+    synchronized void replaceState(String type, Object current) {
+        state.replace(type, current);
+    }
+
     /**
      * Adds a subscriber.
      *

@@ -36,6 +36,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     private static final Logger log = LoggerFactory.getLogger(EventStreams.class);
     private static final int NAME_BYTES = 6;
 
+    private final ClusterDirectory directory;
     private final Leadership leadership;
     private final OrderWatch orders;
     private final EventLog events;
@@ -51,6 +52,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
             QosWatch qos,
             Audit audit,
             WebProperties properties) {
+        this.directory = directory;
         this.leadership = leadership;
         this.orders = orders;
         byte[] name = new byte[NAME_BYTES];
@@ -110,8 +112,9 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         return SseEmitter.event().id(events.idOf(event)).name(event.type()).data(event.data());
     }
 
+    /** Synchronized, like {@link #ordersChanged}, so that the state has the latest nodes and drains. */
     @Override
-    public void nodesChanged(List<NodeRecord> nodes) {
+    public synchronized void nodesChanged(List<NodeRecord> nodes) {
         List<NodeRecord> old = before;
         before = nodes;
         events.publish("nodes", new NodesChange(without(nodes, old), without(old, nodes)), views(nodes));
@@ -132,12 +135,13 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
                 "epoch", new EpochChange(epoch.number(), epoch.members().size(), epoch.pending()), EpochView.of(epoch));
     }
 
-    private void ordersChanged(@Nullable OrderBook before, OrderBook now) {
+    private synchronized void ordersChanged(@Nullable OrderBook former, OrderBook now) {
         List<OrderView> changed = now.orders().stream()
-                .filter(order -> before == null || !before.orders().contains(order))
+                .filter(order -> former == null || !former.orders().contains(order))
                 .map(OrderView::of)
                 .toList();
         List<OrderView> open = now.open().stream().map(OrderView::of).toList();
+        events.replaceState("nodes", views(directory.nodes())); // they say whether they are drained
         events.publish("orders", new OrdersChange(changed, now.draining()), new OrdersState(open, now.draining()));
     }
 

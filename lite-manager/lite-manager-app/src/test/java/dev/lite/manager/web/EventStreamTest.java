@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.NodeAdvert;
+import dev.lite.cluster.Order;
+import dev.lite.cluster.Orders;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
@@ -41,6 +43,33 @@ class EventStreamTest {
     @AfterEach
     void stop() {
         manager.close();
+    }
+
+    @Test
+    void theStateOfANewStreamSaysWhichNodesAreDrained() throws IOException, InterruptedException {
+        try (EventReader events = read(null);
+                CuratorDirectory node = join("node-a")) {
+            assertThat(events.nextOf("nodes", event -> event.get("joined").size() == 1)
+                            .data())
+                    .isNotNull();
+            Order drain = new Orders(node).drain("node-a", false, RunningManager.DEADLINE);
+            assertThat(events.nextOf("orders", event -> event.get("draining").size() == 1)
+                            .data())
+                    .isNotNull();
+            assertThat(isDraining()).isTrue();
+            assertThat(new Orders(node).cancel(drain.id(), RunningManager.DEADLINE))
+                    .isPresent();
+            assertThat(events.nextOf("orders", event -> event.get("draining").isEmpty())
+                            .data())
+                    .isNotNull();
+            assertThat(isDraining()).isFalse();
+        }
+    }
+
+    private boolean isDraining() throws IOException, InterruptedException {
+        try (EventReader events = read(null)) {
+            return events.next().data().get("nodes").get(0).get("draining").asBoolean();
+        }
     }
 
     @Test
