@@ -105,7 +105,10 @@ final class LocalClusters {
         return !noted.containsKey(URL) && hasStarter(name, noted);
     }
 
-    /** Whether the process runs that recorded the cluster. One that began later only has its id, such as after a restart of the machine. */
+    /**
+     * Whether the process runs that recorded the cluster. One that began later only has its id, such as after a restart of
+     * the machine.
+     */
     private boolean hasStarter(String name, Properties noted) {
         Optional<Instant> began = ProcessHandle.of(Long.parseLong(noted.getProperty(PID, "0")))
                 .map(process -> process.info().startInstant().orElse(Instant.MIN));

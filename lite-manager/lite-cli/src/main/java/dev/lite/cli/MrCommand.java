@@ -157,7 +157,7 @@ final class MrCommand implements Runnable {
         @Option(names = "--json", description = "Prints the job page as JSON")
         private boolean json;
 
-        /** Not the process id: in containers, and on other hosts, other processes of the cluster have the same one. */
+        /** Not the process id: in containers and on other hosts, other processes of the cluster have the same. */
         private final String ownGroup = "lite-mr-run-" + UUID.randomUUID();
 
         @Override

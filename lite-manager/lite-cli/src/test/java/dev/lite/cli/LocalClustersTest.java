@@ -59,8 +59,8 @@ class LocalClustersTest {
         clusters.write(
                 "a", Map.of(LocalClusters.DIRECTORY, directory.resolve("work").toString()));
         assertThat(clusters.isBeingStarted("a")).isTrue();
-        // Written before this process began: after a restart of the machine, for example, it has the id of the former
-        // one.
+        // Written before this process began: after a restart of the machine, for example, it has the id of the
+        // former one.
         FileTime former = FileTime.from(Instant.now().minus(Duration.ofDays(1)));
         Files.setLastModifiedTime(clusters.file("a"), former);
         assertThat(clusters.isBeingStarted("a")).isFalse();

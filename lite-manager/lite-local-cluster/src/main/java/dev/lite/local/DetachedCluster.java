@@ -180,7 +180,10 @@ public final class DetachedCluster {
         }
     }
 
-    /** Whether it has ended, but its parent does not collect its status, as in a container whose first process is no init process. */
+    /**
+     * Whether it has ended, but its parent does not collect its status, as in a container whose first process is no init
+     * process.
+     */
     private static boolean isUncollected(ProcessHandle handle) {
         try {
             String stat = Files.readString(Path.of("/proc", Long.toString(handle.pid()), "stat"));

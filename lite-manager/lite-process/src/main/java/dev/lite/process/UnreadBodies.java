@@ -17,8 +17,8 @@ import org.apache.tomcat.util.net.ApplicationBufferHandler;
  * Reads the rest of the bodies of refused requests, so that their clients find the answer. A client may send it slowly, or never. So at
  * most {@value #READERS_MAX} threads read, each for a limited time; the connections of further ones are closed at once.
  *
- * <p>Requests that only read have no body. One with a body is refused: Spring's Actuator would read it, also that of a probe, which needs
- * no token, and a thread would wait for it as long as the client likes.
+ * <p>Requests that only read have no body. One with a body is refused: Spring's Actuator would read it, also that of a
+ * probe, which needs no token, and a thread would wait for it as long as the client likes.
  */
 final class UnreadBodies extends ValveBase {
     private static final int READERS_MAX = 4;

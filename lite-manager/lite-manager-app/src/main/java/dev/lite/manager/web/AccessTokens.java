@@ -42,8 +42,8 @@ final class AccessTokens {
     /**
      * Reads the configured tokens; there may be none.
      *
-     * @throws StartException when a property is wrong, the file cannot be read or others may write to it, or a header cannot carry
-     *     the token
+     * @throws StartException when a property is wrong, the file cannot be read or others may write to it, or a header
+     *     cannot carry the token
      */
     static AccessTokens of(WebProperties properties) {
         List<Known> known = new ArrayList<>();
