@@ -356,6 +356,24 @@ class LiteNodeProcessTest {
     }
 
     @Test
+    void theHeadersOfAProxyMakeNoClientOneOfThisHost() throws IOException, InterruptedException {
+        // On Kubernetes, Spring Boot would believe them.
+        try (NodeProcess node = node("a", "--spring.main.cloud-platform=kubernetes");
+                HttpClient client = HttpClient.newHttpClient()) {
+            String health = node.ready().getProperty("health");
+            URI endpoint = URI.create(health.substring(0, health.lastIndexOf('/')) + "/lite");
+            assertThat(client.send(
+                                    HttpRequest.newBuilder(endpoint)
+                                            .header("X-Forwarded-For", "203.0.113.7")
+                                            .build(),
+                                    HttpResponse.BodyHandlers.ofString())
+                            .statusCode())
+                    .as("the address is that of the connection")
+                    .isEqualTo(200);
+        }
+    }
+
+    @Test
     void theWebServerEncryptsWithAnSslBundle() throws IOException, InterruptedException, GeneralSecurityException {
         makeStores();
         try (NodeProcess node = node(
