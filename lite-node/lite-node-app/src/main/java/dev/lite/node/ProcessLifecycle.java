@@ -34,6 +34,7 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     private final ClusterDirectory directory;
     private final @Nullable URI managementUrl;
     private final ApplicationContext context;
+    private volatile boolean refused;
     private @Nullable ReadyFile readyFile;
 
     ProcessLifecycle(
@@ -81,12 +82,14 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
 
     /**
      * Runs on every shutdown (SIGTERM, the end of the process it is tied to, or an operator): before anything stops, the
-     * memory moves to the remaining nodes, while applications keep working. Unless the container's hook has just done that.
+     * memory moves to the remaining nodes, while applications keep working. Unless the container's hook has just done that, or
+     * another process has the name of this node: an order to drain that name would be for that one.
      */
     @EventListener
     void leave(ContextClosedEvent closing) {
-        if (closing.getApplicationContext() != context || !departure.isEnabled()) {
-            return; // an event of the management server's context
+        boolean isOwn = closing.getApplicationContext() == context; // not of the management server's context
+        if (!isOwn || refused || !departure.isEnabled()) {
+            return;
         }
         Object unused = departure.drain();
     }
@@ -94,6 +97,7 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     /** Another process is the node of this name now. Two nodes with one name would both write to the same memory. */
     @Override
     public void registrationRefused(String reason) {
+        refused = true;
         log.error("stopping because this process is no longer a node of the cluster: {}", reason);
         ExitMessage.write(process.exitMessageFile(), "this process is no longer a node of the cluster: " + reason);
         // Not on the directory's thread, because the shutdown waits for it.

@@ -83,17 +83,22 @@ class LiteNodeProcessTest {
     }
 
     private NodeProcess node(String name, String... more) throws IOException {
+        return node(name, name, arenas, more);
+    }
+
+    /** @param process names its files, which differ from those of another process of the same node */
+    private NodeProcess node(String process, String name, Path arenaDirectory, String... more) throws IOException {
         List<String> options = Stream.concat(
                         Stream.of(
                                 "--lite.cluster.zookeeper=" + zooKeeper.connectString(),
                                 "--lite.node.name=" + name,
                                 "--lite.node.arena.size=16MB",
-                                "--lite.node.arena.directory=" + arenas,
-                                "--lite.node.run-directory=" + directory.resolve(name),
+                                "--lite.node.arena.directory=" + arenaDirectory,
+                                "--lite.node.run-directory=" + directory.resolve(process),
                                 "--lite.node.deadline=30s"),
                         Stream.of(more))
                 .toList();
-        return new NodeProcess(directory, name, options.toArray(String[]::new));
+        return new NodeProcess(directory, process, options.toArray(String[]::new));
     }
 
     private static Lite attach(NodeProcess node) {
@@ -353,6 +358,32 @@ class LiteNodeProcessTest {
             }
             TrickledRequest.awaitEnd(URI.create(health).getPort());
         }
+    }
+
+    @Test
+    void aProcessWhoseNameAnotherOneHasTakenEndsWithoutDrainingThatOne() throws IOException, InterruptedException {
+        try (NodeProcess other = node("b");
+                NodeProcess paused = node("a")) {
+            NodeProcess.awaitHealth(other.ready().getProperty("health"), "\"a\":\"shm\"");
+            NodeProcess.awaitHealth(paused.ready().getProperty("health"), "\"b\":\"shm\"");
+            signal("-STOP", paused);
+            try (NodeProcess newer = node("newer", "a", Files.createDirectory(arenas.resolve("newer")))) {
+                NodeProcess.awaitHealth(newer.ready().getProperty("health"), "\"b\":"); // another one to drain to
+                signal("-CONT", paused);
+                assertThat(paused.awaitExit(NodeProcess.START)).isEqualTo(1);
+                assertThat(paused.log())
+                        .contains("stopping because this process is no longer a node of the cluster")
+                        .doesNotContain("node leaves");
+                assertThat(newer.log()).doesNotContain("kind=DRAIN");
+                assertThat(newer.process().isAlive()).isTrue();
+            }
+        }
+    }
+
+    private static void signal(String signal, NodeProcess node) throws IOException, InterruptedException {
+        Process kill =
+                new ProcessBuilder("kill", signal, Long.toString(node.process().pid())).start();
+        assertThat(kill.waitFor()).isZero();
     }
 
     @Test
