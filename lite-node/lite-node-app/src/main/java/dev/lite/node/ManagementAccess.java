@@ -9,6 +9,7 @@ import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.http.HttpHeaders;
 import org.springframework.stereotype.Component;
 import org.springframework.web.filter.OncePerRequestFilter;
@@ -23,10 +24,14 @@ class ManagementAccess extends OncePerRequestFilter {
     private static final String BEARER = "Bearer ";
 
     private final byte @Nullable [] token;
+    private final String actuator;
 
-    ManagementAccess(NodeProperties properties) {
+    /** @param basePath of the actuator's endpoints */
+    ManagementAccess(
+            NodeProperties properties, @Value("${management.endpoints.web.base-path:/actuator}") String basePath) {
         String configured = properties.management().token();
         token = configured == null ? null : configured.getBytes(StandardCharsets.UTF_8);
+        actuator = basePath.endsWith("/") ? basePath.substring(0, basePath.length() - 1) : basePath;
     }
 
     @Override
@@ -48,8 +53,10 @@ class ManagementAccess extends OncePerRequestFilter {
                 "requests from other hosts need the token of lite.node.management.token");
     }
 
-    private static boolean isPublic(String path) {
-        return path.equals("/actuator/health") || path.startsWith("/actuator/health/") || path.equals("/actuator/info");
+    private boolean isPublic(String path) {
+        return path.equals(actuator + "/health")
+                || path.startsWith(actuator + "/health/")
+                || path.equals(actuator + "/info");
     }
 
     private static boolean isLocal(HttpServletRequest request) throws IOException {

@@ -35,7 +35,7 @@ class ManagementAccessTest {
             request.addHeader("Authorization", authorization);
         }
         MockHttpServletResponse response = new MockHttpServletResponse();
-        new ManagementAccess(bind(properties)).doFilter(request, response, new MockFilterChain());
+        new ManagementAccess(bind(properties), "/actuator").doFilter(request, response, new MockFilterChain());
         return response.getStatus();
     }
 
@@ -64,7 +64,7 @@ class ManagementAccessTest {
         request.setRemoteAddr("127.0.0.1");
         request.setServerName(host);
         MockHttpServletResponse response = new MockHttpServletResponse();
-        new ManagementAccess(bind(Map.of())).doFilter(request, response, new MockFilterChain());
+        new ManagementAccess(bind(Map.of()), "/actuator").doFilter(request, response, new MockFilterChain());
         assertThat(response.getStatus()).isEqualTo(status);
     }
 
@@ -76,6 +76,26 @@ class ManagementAccessTest {
         assertThat(status(properties, "10.1.2.3", "/actuator/lite", "Bearer " + TOKEN + "x"))
                 .isEqualTo(401);
         assertThat(status(properties, "10.1.2.3", "/actuator/lite", null)).isEqualTo(401);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "/manage, /manage/health/liveness, 200",
+        "/manage, /manage/info, 200",
+        "/manage, /manage/lite, 401",
+        "/manage, /actuator/health, 401",
+        "/manage/, /manage/health, 200",
+        "/, /health, 200",
+        "/, /lite, 401"
+    })
+    void theProbesOfOtherHostsFollowTheBasePathOfTheEndpoints(String basePath, String path, int status)
+            throws ServletException, IOException {
+        MockHttpServletRequest request = new MockHttpServletRequest("GET", path);
+        request.setServletPath(path);
+        request.setRemoteAddr("10.1.2.3");
+        MockHttpServletResponse response = new MockHttpServletResponse();
+        new ManagementAccess(bind(Map.of()), basePath).doFilter(request, response, new MockFilterChain());
+        assertThat(response.getStatus()).isEqualTo(status);
     }
 
     @Test
