@@ -17,6 +17,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -357,6 +359,27 @@ class LiteNodeProcessTest {
                         .isEqualTo(200);
             }
             TrickledRequest.awaitEnd(URI.create(health).getPort());
+            int port = URI.create(health).getPort();
+            assertThat(statusFor("rebound.example", port, "/manage/lite"))
+                    .as("a page of another site")
+                    .isEqualTo("403");
+            assertThat(statusFor("localhost", port, "/manage/lite")).isEqualTo("200");
+            assertThat(statusFor("10.1.2.3", port, "/manage/health/liveness"))
+                    .as("a probe of another host")
+                    .isEqualTo("200");
+        }
+    }
+
+    /** The status of a GET for a host that is another one than that of the connection. */
+    private static String statusFor(String host, int port, String path) throws IOException {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            socket.setSoTimeout((int) STOP.toMillis());
+            socket.getOutputStream()
+                    .write("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+                            .formatted(path, host)
+                            .getBytes(StandardCharsets.US_ASCII));
+            String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            return answer.split(" ", 3)[1];
         }
     }
 
