@@ -124,11 +124,20 @@ public interface LtRpc {
         }
         Map<String, CompletableFuture<byte[]>> calls = new LinkedHashMap<>();
         for (String node : nodes) {
-            calls.computeIfAbsent(node, each -> callAsync(each, function, request, deadline));
+            calls.computeIfAbsent(node, each -> started(each, function, request, deadline));
         }
         Map<String, RpcOutcome> outcomes = new LinkedHashMap<>();
         calls.forEach((node, call) -> outcomes.put(node, outcome(call)));
         return outcomes;
+    }
+
+    /** A call that fails at once is an outcome, too. */
+    private CompletableFuture<byte[]> started(String node, String function, byte[] request, Duration deadline) {
+        try {
+            return callAsync(node, function, request, deadline);
+        } catch (LiteException failure) {
+            return CompletableFuture.failedFuture(failure);
+        }
     }
 
     private static RpcOutcome outcome(CompletableFuture<byte[]> call) {

@@ -15,6 +15,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcOutcome;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.testing.Waits;
@@ -24,6 +25,8 @@ import io.github.resilience4j.retry.RetryRegistry;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
@@ -108,6 +111,31 @@ class LiteResilienceTests {
                     () -> circuitBreakers.circuitBreaker("lite-node-2").getState() == CircuitBreaker.State.OPEN);
             assertThatThrownBy(() -> rpc.callAsync("node-2", "f", new byte[0], DEADLINE))
                     .isInstanceOf(NodeUnreachableException.class);
+        });
+    }
+
+    @Test
+    void aMulticastHasAnOutcomeForANodeWhoseCircuitBreakerIsOpen() {
+        serve(false);
+        runner.run(context -> {
+            LtRpc rpc = context.getBean(LtRpc.class);
+            assertUnreachable(rpc, 5);
+            lite.rpc().unreachable = false;
+            Map<String, RpcOutcome> outcomes =
+                    rpc.multicast(List.of("node-1", "node-2", "node-3"), "f", new byte[0], DEADLINE);
+            assertThat(outcomes.keySet()).containsExactly("node-1", "node-2", "node-3");
+            assertThat(outcomes)
+                    .hasEntrySatisfying(
+                            "node-1", outcome -> assertThat(outcome.failure()).isNull());
+            assertThat(outcomes)
+                    .hasEntrySatisfying(
+                            "node-2",
+                            outcome -> assertThat(outcome.failure())
+                                    .isInstanceOf(NodeUnreachableException.class)
+                                    .hasMessageContaining("is OPEN"));
+            assertThat(outcomes)
+                    .hasEntrySatisfying(
+                            "node-3", outcome -> assertThat(outcome.failure()).isNull());
         });
     }
 
