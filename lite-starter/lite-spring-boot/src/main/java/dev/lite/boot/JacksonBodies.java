@@ -15,7 +15,14 @@ final class JacksonBodies implements RpcBodies.Json {
 
     @Override
     public byte[] write(Object value) {
-        return mapper.writeValueAsBytes(value);
+        try {
+            return mapper.writeValueAsBytes(value);
+        } catch (JacksonException e) {
+            throw new IllegalArgumentException(
+                    "%s cannot be written as JSON: %s"
+                            .formatted(value.getClass().getTypeName(), e.getOriginalMessage()),
+                    e);
+        }
     }
 
     @Override

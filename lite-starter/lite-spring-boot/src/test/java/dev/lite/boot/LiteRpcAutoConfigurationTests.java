@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.DisposableBean;
@@ -77,6 +78,28 @@ class LiteRpcAutoConfigurationTests {
         Shop shop() {
             return new Shop();
         }
+    }
+
+    record Unreadable(int count) {
+        @Override
+        public int count() {
+            throw new IllegalStateException("no count");
+        }
+    }
+
+    @Test
+    void aRequestThatCannotBeConvertedIsAnIllegalArgument() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            for (ThrowingCallable call : List.<ThrowingCallable>of(
+                    () -> template.call("node-1", "order", new Unreadable(1), Receipt.class),
+                    () -> template.callAsync("node-1", "order", new Unreadable(1), Receipt.class))) {
+                assertThatThrownBy(call)
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContaining("Unreadable")
+                        .hasMessageContaining("no count");
+            }
+        });
     }
 
     @Test
