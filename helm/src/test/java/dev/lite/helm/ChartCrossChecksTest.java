@@ -364,6 +364,27 @@ class ChartCrossChecksTest {
                 .containsEntry("name", certificate.map("spec").get("secretName"));
     }
 
+    /** Without a group of its own, a file of a Secret belongs to root and its group. */
+    @ParameterizedTest
+    @FieldSource("SETS")
+    void everyUserMayReadTheSecretsOfItsPod(String valueSet) {
+        int count = 0;
+        for (KubernetesObject object : ValueSets.objects(valueSet)) {
+            Map<String, Object> pod = object.pod();
+            Map<String, Object> security = pod == null ? Map.of() : map(pod, "spec", "securityContext");
+            if (pod == null || Integer.valueOf(0).equals(security.get("runAsUser"))) {
+                continue;
+            }
+            for (Map<String, Object> volume : list(map(pod, "spec"), "volumes")) {
+                if (volume.containsKey("secret")) {
+                    assertThat(security).as(object + " " + volume.get("name")).containsKey("fsGroup");
+                    count++;
+                }
+            }
+        }
+        assertThat(count).isPositive();
+    }
+
     @Test
     void principalsHaveTheirNamesAndTokensTheirRoles() {
         Map<String, String> node = environment(ValueSets.object(ValueSets.objects("hardened"), "DaemonSet", "-node")
