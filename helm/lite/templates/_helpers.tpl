@@ -215,7 +215,8 @@ lite.manager.start-deadline=60s
 {{- if regexMatch (printf "(?m)^%s=" (regexQuoteMeta $name)) $.own }}
 {{- fail (printf "%s has %s, which the chart sets itself from another value" $.of $name) }}
 {{- end }}
-{{ $name }}={{ $value }}
+{{- /* A large number of a file is a floating-point one, which Helm would write with an exponent. */}}
+{{ $name }}={{ ternary $value (toJson $value) (kindIs "string" $value) }}
 {{- end }}
 {{- end -}}
 

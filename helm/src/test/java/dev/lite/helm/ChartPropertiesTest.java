@@ -18,6 +18,7 @@ import java.util.jar.JarFile;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 import tools.jackson.databind.JsonNode;
@@ -90,6 +91,25 @@ class ChartPropertiesTest {
             }
         }
         assertThat(count).isGreaterThan(8);
+    }
+
+    /** Helm reads the numbers of a file as floating-point ones. */
+    @Test
+    void aLargeNumberOfAFileIsNotWrittenWithAnExponent(@TempDir Path temporary) throws IOException {
+        Path values = Files.writeString(temporary.resolve("values.yaml"), """
+                zookeeper: {connect: "zk:2181"}
+                node:
+                  properties:
+                    lite.node.limits.handles: 4000000
+                    lite.node.tcp.lanes: 4
+                    lite.node.tcp.protection: none
+                    lite.node.tcp.verify-names: true
+                """);
+        assertThat(Chart.text(Chart.DIRECTORY, "lite", values, Map.of()))
+                .contains("    lite.node.limits.handles=4000000\n")
+                .contains("    lite.node.tcp.lanes=4\n")
+                .contains("    lite.node.tcp.protection=none\n")
+                .contains("    lite.node.tcp.verify-names=true\n");
     }
 
     @Test
