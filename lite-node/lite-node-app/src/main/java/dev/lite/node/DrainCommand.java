@@ -40,6 +40,10 @@ public final class DrainCommand {
             errors.println("drain: " + TOKEN + " is not set");
             return 1;
         }
+        if (!NodeProperties.Management.isHeader(token)) { // the message of the JDK would have the token
+            errors.println("drain: " + TOKEN + " must consist of visible ASCII characters");
+            return 1;
+        }
         try {
             URL url = new URI(arguments[0]).toURL();
             return post(url, Duration.ofSeconds(Long.parseLong(arguments[1])), token, errors);

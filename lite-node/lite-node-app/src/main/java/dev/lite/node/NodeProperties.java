@@ -132,8 +132,8 @@ record NodeProperties(
     /**
      * Access to the actuator endpoints.
      *
-     * @param token Secret with which other hosts may use all endpoints: at least 16 characters. Default: they see only
-     *     health and info.
+     * @param token Secret with which other hosts may use all endpoints: at least 16 visible ASCII characters. Default: they see
+     *     only health and info.
      */
     record Management(@Nullable String token) {
         private static final int CHARACTERS_MIN = 16;
@@ -144,6 +144,15 @@ record NodeProperties(
                         "lite.node.management.token has %d characters; it must have at least %d"
                                 .formatted(token.length(), CHARACTERS_MIN));
             }
+            if (token != null && !isHeader(token)) {
+                throw new IllegalArgumentException(
+                        "lite.node.management.token must consist of visible ASCII characters");
+            }
+        }
+
+        /** Whether a header can carry a token: a file with one often ends with a line break. */
+        static boolean isHeader(String token) {
+            return token.chars().allMatch(character -> character > ' ' && character < 0x7f);
         }
 
         @Override

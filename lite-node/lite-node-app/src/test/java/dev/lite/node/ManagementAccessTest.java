@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import jakarta.servlet.ServletException;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -104,6 +105,13 @@ class ManagementAccessTest {
                 .isInstanceOf(BindException.class)
                 .rootCause()
                 .hasMessage("lite.node.management.token has 5 characters; it must have at least 16");
+        for (String token : List.of(TOKEN + "\n", TOKEN + " ", "0123456789äbcdef")) {
+            assertThatThrownBy(() -> bind(Map.of("lite.node.management.token", token)))
+                    .as("no header can carry it")
+                    .isInstanceOf(BindException.class)
+                    .rootCause()
+                    .hasMessage("lite.node.management.token must consist of visible ASCII characters");
+        }
         assertThat(bind(Map.of("lite.node.management.token", TOKEN)).toString()).doesNotContain(TOKEN);
     }
 }
