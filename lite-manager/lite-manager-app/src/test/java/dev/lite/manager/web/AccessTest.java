@@ -271,6 +271,22 @@ class AccessTest {
                 .doesNotContain(reader, operator, TOKEN);
     }
 
+    @Test
+    void theAuditLogHasTheAddressOfTheConnectionAlsoOnKubernetes(CapturedOutput output)
+            throws IOException, InterruptedException {
+        // There, Spring Boot would believe the headers of a proxy.
+        try (RunningManager manager =
+                new RunningManager(work, "--lite.manager.token=" + TOKEN, "--spring.main.cloud-platform=kubernetes")) {
+            HttpResponse<String> refused = manager.send(HttpRequest.newBuilder(manager.uri("/api/rebalance"))
+                    .header("X-Forwarded-For", "203.0.113.7 client=alice")
+                    .POST(HttpRequest.BodyPublishers.noBody()));
+            assertThat(refused.statusCode()).isEqualTo(401);
+        }
+        assertThat(output.getAll())
+                .containsPattern(
+                        "lite.audit .*refused client=unknown address=127.0.0.1 POST /api/rebalance status=401");
+    }
+
     private static int status(RunningManager manager, String path, String token)
             throws IOException, InterruptedException {
         return manager.get(path, "Authorization", "Bearer " + token).statusCode();
