@@ -4,6 +4,7 @@ import static dev.lite.helm.KubernetesObject.list;
 import static dev.lite.helm.KubernetesObject.map;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -407,6 +408,16 @@ class ChartCrossChecksTest {
                 .findFirst()
                 .orElseThrow();
         assertThat(map(hash, "valueFrom", "secretKeyRef")).isEqualTo(Map.of("name", "lite-tokens", "key", "dashboard"));
+    }
+
+    /** A container that ends is started again, ever later unless it ran for ten minutes. With a quote in each millisecond: */
+    @Test
+    void theViewersOfTheSampleRunForMoreThanTenMinutes() {
+        KubernetesObject viewers = ValueSets.object(ValueSets.objects("everything"), "Deployment", "-sample-viewer");
+        String quotes =
+                environment(viewers.containers().getLast()).getOrDefault("PRICEBOARD_QUOTES", "the sample's default");
+        assertThat(quotes).containsOnlyDigits();
+        assertThat(Duration.ofMillis(Long.parseLong(quotes))).isGreaterThan(Duration.ofMinutes(10));
     }
 
     @Test

@@ -30,11 +30,12 @@ class ChartPropertiesTest {
 
     private static final JsonMapper JSON = JsonMapper.builder().build();
 
-    /** Variables of the JVM, the C library and ZooKeeper's image. */
+    /** Variables of the JVM, the C library, the sample and ZooKeeper's image. */
     private static final Set<String> OTHERS = Set.of(
             "JDK_JAVA_OPTIONS",
             "JAVA_TOOL_OPTIONS",
             "TZ",
+            "PRICEBOARD_QUOTES",
             "JVMFLAGS",
             "ZOO_SERVERS",
             "ZOO_STANDALONE_ENABLED",
