@@ -421,6 +421,13 @@ class ChartCrossChecksTest {
     }
 
     @Test
+    void anUpgradeEndsThePublisherOfTheSampleBeforeItStartsAnother() {
+        KubernetesObject publisher =
+                ValueSets.object(ValueSets.objects("everything"), "Deployment", "-sample-publisher");
+        assertThat(publisher.map("spec", "strategy")).containsEntry("type", "Recreate");
+    }
+
+    @Test
     void twoReleasesShareNothingOnAHostOrInZooKeeper() {
         List<Set<Object>> used = new ArrayList<>();
         for (String release : List.of("one", "two")) {
