@@ -1,5 +1,7 @@
 package dev.lite.api;
 
+import java.util.Objects;
+
 /**
  * Elements of equal size side by side in a handle's LMR; the arithmetic of {@link LmrLongs} and {@link LmrStructs}. Any thread.
  *
@@ -17,6 +19,7 @@ record ElementRange(String what, LmrHandle handle, long start, long stride, long
      * @throws LmrBoundsException if it does not lie inside the LMR, or the offset is not a multiple of the alignment
      */
     static ElementRange of(String what, LmrHandle handle, long start, long stride, long alignment, long length) {
+        Objects.requireNonNull(handle, "handle");
         if ((start & (alignment - 1)) != 0) {
             throw new LmrBoundsException("%s at offset %d of %s: the offset must be a multiple of %d"
                     .formatted(what, start, handle, alignment));

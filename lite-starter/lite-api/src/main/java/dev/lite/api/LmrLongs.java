@@ -1,6 +1,7 @@
 package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * An array of 64-bit words in an LMR. Each method is the handle's operation on the element's offset: memory order, permissions,
@@ -20,7 +21,7 @@ public final class LmrLongs {
 
     /** All words of the LMR. If its size is not a multiple of 8, the bytes after the last whole word are not part of the array. */
     public static LmrLongs of(LmrHandle handle) {
-        return of(handle, 0, handle.size() / Long.BYTES);
+        return of(handle, 0, Objects.requireNonNull(handle, "handle").size() / Long.BYTES);
     }
 
     /**
@@ -77,12 +78,12 @@ public final class LmrLongs {
      * @throws IndexOutOfBoundsException if the array has no such range
      */
     public void read(long index, long[] destination, int from, int count) {
-        handle.read(range.offset(index, count), part(destination, from, count));
+        handle.read(range.offset(index, count), part("destination", destination, from, count));
     }
 
     /** {@link #read(long, long[], int, int)}; fills the whole array. */
     public void read(long index, long[] destination) {
-        read(index, destination, 0, destination.length);
+        read(index, destination, 0, Objects.requireNonNull(destination, "destination").length);
     }
 
     /**
@@ -93,15 +94,20 @@ public final class LmrLongs {
      * @throws IndexOutOfBoundsException if the array has no such range
      */
     public void write(long index, long[] source, int from, int count) {
-        handle.write(range.offset(index, count), part(source, from, count));
+        handle.write(range.offset(index, count), part("source", source, from, count));
     }
 
     /** {@link #write(long, long[], int, int)}; writes the whole array. */
     public void write(long index, long[] source) {
-        write(index, source, 0, source.length);
+        write(index, source, 0, Objects.requireNonNull(source, "source").length);
     }
 
-    private static MemorySegment part(long[] array, int from, int count) {
+    private static MemorySegment part(String parameter, long[] array, int from, int count) {
+        Objects.requireNonNull(array, parameter);
+        if (from < 0 || from > array.length - count) {
+            throw new IndexOutOfBoundsException("%d elements from element %d of %s, which has %d elements"
+                    .formatted(count, from, parameter, array.length));
+        }
         return MemorySegment.ofArray(array).asSlice((long) from * Long.BYTES, (long) count * Long.BYTES);
     }
 

@@ -3,6 +3,7 @@ package dev.lite.api;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * An array of structs in an LMR, with the layout of {@code java.lang.foreign}. Whole elements are read and written through a
@@ -38,7 +39,7 @@ public final class LmrStructs {
 
     /** As many elements as the LMR has room for. */
     public static LmrStructs of(LmrHandle handle, MemoryLayout layout) {
-        return of(handle, 0, handle.size() / stride(layout), layout);
+        return of(handle, 0, Objects.requireNonNull(handle, "handle").size() / stride(layout), layout);
     }
 
     /**
@@ -55,7 +56,7 @@ public final class LmrStructs {
     }
 
     private static long stride(MemoryLayout layout) {
-        long alignment = layout.byteAlignment();
+        long alignment = Objects.requireNonNull(layout, "layout").byteAlignment();
         long stride = (layout.byteSize() + alignment - 1) & -alignment;
         if (stride == 0) {
             throw new IllegalArgumentException("the layout %s has 0 bytes".formatted(layout));
@@ -94,7 +95,7 @@ public final class LmrStructs {
      * @throws IllegalArgumentException if it has another size
      */
     public void read(long index, MemorySegment destination) {
-        handle.read(range.offset(index), oneElement("read", destination));
+        handle.read(range.offset(index), oneElement("read", "destination", destination));
     }
 
     /**
@@ -104,10 +105,11 @@ public final class LmrStructs {
      * @throws IllegalArgumentException if it has another size
      */
     public void write(long index, MemorySegment source) {
-        handle.write(range.offset(index), oneElement("write", source));
+        handle.write(range.offset(index), oneElement("write", "source", source));
     }
 
-    private MemorySegment oneElement(String what, MemorySegment segment) {
+    private MemorySegment oneElement(String what, String parameter, MemorySegment segment) {
+        Objects.requireNonNull(segment, parameter);
         if (segment.byteSize() != layout.byteSize()) {
             throw new IllegalArgumentException("%s of an element of %s: the segment has %d bytes, an element has %d"
                     .formatted(what, this, segment.byteSize(), layout.byteSize()));

@@ -17,6 +17,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Path;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -134,6 +135,47 @@ class WordViewsTest {
         longs.write(10, new long[0]);
         assertThat(handle.getLong(0)).isZero();
         assertThat(handle.getLong(88)).isZero();
+    }
+
+    @SuppressWarnings({"NullAway", "TypeParameterUnusedInFormals"})
+    private static <T> T none() {
+        return null;
+    }
+
+    @Test
+    void aNullIsRefusedWithTheNameOfItsParameter() {
+        LmrHandle handle = words.handle(Kind.EMBEDDED, 100);
+        LmrLongs longs = LmrLongs.of(handle);
+        LmrStructs structs = LmrStructs.of(handle, ACCOUNT);
+        assertNull("handle", () -> LmrLongs.of(none()));
+        assertNull("handle", () -> LmrLongs.of(none(), 0, 1));
+        assertNull("handle", () -> LmrStructs.of(none(), ACCOUNT));
+        assertNull("handle", () -> LmrStructs.of(none(), 0, 1, ACCOUNT));
+        assertNull("layout", () -> LmrStructs.of(handle, none()));
+        assertNull("layout", () -> LmrStructs.of(handle, 0, 1, none()));
+        assertNull("destination", () -> longs.read(0, none()));
+        assertNull("destination", () -> longs.read(0, none(), 0, 1));
+        assertNull("source", () -> longs.write(0, none()));
+        assertNull("source", () -> longs.write(0, none(), 0, 1));
+        assertNull("destination", () -> structs.read(0, none()));
+        assertNull("source", () -> structs.write(0, none()));
+    }
+
+    private static void assertNull(String parameter, ThrowingCallable call) {
+        assertThatThrownBy(call).isInstanceOf(NullPointerException.class).hasMessage(parameter);
+    }
+
+    @Test
+    void aRangeOutsideAnArrayOfTheCallerIsRefusedWithItsLength() {
+        LmrLongs longs = LmrLongs.of(words.handle(Kind.EMBEDDED, 100));
+        for (int from : new int[] {-1, 1, Integer.MAX_VALUE}) {
+            assertThatThrownBy(() -> longs.read(0, new long[2], from, 2))
+                    .isInstanceOf(IndexOutOfBoundsException.class)
+                    .hasMessage("2 elements from element %d of destination, which has 2 elements".formatted(from));
+            assertThatThrownBy(() -> longs.write(0, new long[2], from, 2))
+                    .isInstanceOf(IndexOutOfBoundsException.class)
+                    .hasMessage("2 elements from element %d of source, which has 2 elements".formatted(from));
+        }
     }
 
     @Test
