@@ -1,5 +1,6 @@
 package dev.lite.boot;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import java.nio.file.Files;
@@ -29,6 +30,10 @@ final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttach
         }
         if (reason instanceof LiteTimeoutException) {
             return "The node accepted the connection but did not answer in time: check its log and health, or raise lite.client.deadline."
+                    + disable;
+        }
+        if (reason instanceof LimitExceededException) {
+            return "The node has no place for another application: end one that is attached, or raise lite.node.limits.sessions."
                     + disable;
         }
         if (!Files.exists(socket)) {

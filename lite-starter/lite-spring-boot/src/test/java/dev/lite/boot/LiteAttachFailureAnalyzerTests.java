@@ -2,6 +2,7 @@ package dev.lite.boot;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import java.io.IOException;
@@ -62,6 +63,14 @@ class LiteAttachFailureAnalyzerTests {
         assertThat(analyze(socket, new NodeUnreachableException("x")).getAction())
                 .contains("leaves its socket file behind");
         assertThat(analyze(socket, new LiteTimeoutException("x")).getAction()).contains("lite.client.deadline");
+    }
+
+    @Test
+    void advisesWhenTheNodeHasNoPlaceForAnotherApplication(@TempDir Path directory) throws IOException {
+        Path socket = Files.createFile(directory.resolve("node.sock"));
+        assertThat(analyze(socket, new LimitExceededException("x")).getAction())
+                .contains("lite.node.limits.sessions")
+                .doesNotContain("leaves its socket file behind");
     }
 
     private static FailureAnalysis analyze(Path socket, RuntimeException reason) {
