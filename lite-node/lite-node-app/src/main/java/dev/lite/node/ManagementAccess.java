@@ -22,6 +22,7 @@ import org.springframework.web.filter.OncePerRequestFilter;
 @Component
 class ManagementAccess extends OncePerRequestFilter {
     private static final String BEARER = "Bearer ";
+    private static final int BODY_BYTES_MAX = 64 << 10;
 
     private final byte @Nullable [] token;
     private final String actuator;
@@ -38,7 +39,7 @@ class ManagementAccess extends OncePerRequestFilter {
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         if (isPublic(request.getServletPath()) || isLocal(request) || isAuthorized(request)) {
-            chain.doFilter(request, response);
+            admitted(request, response, chain);
             return;
         }
         if (isFromHere(request)) {
@@ -51,6 +52,21 @@ class ManagementAccess extends OncePerRequestFilter {
         response.sendError(
                 HttpServletResponse.SC_UNAUTHORIZED,
                 "requests from other hosts need the token of lite.node.management.token");
+    }
+
+    /** A body is read as a whole, and any process of this host may send one. */
+    private static void admitted(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        if (request.getHeader(HttpHeaders.TRANSFER_ENCODING) != null) {
+            response.sendError(HttpServletResponse.SC_LENGTH_REQUIRED, "the request has no Content-Length");
+        } else if (request.getContentLengthLong() > BODY_BYTES_MAX) {
+            response.sendError(
+                    HttpServletResponse.SC_REQUEST_ENTITY_TOO_LARGE,
+                    "the request's body has %d bytes; the limit is %d"
+                            .formatted(request.getContentLengthLong(), BODY_BYTES_MAX));
+        } else {
+            chain.doFilter(request, response);
+        }
     }
 
     private boolean isPublic(String path) {

@@ -15,6 +15,7 @@ import dev.lite.testing.TrickledRequest;
 import dev.lite.testing.Waits;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -47,6 +48,9 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Execution(ExecutionMode.CONCURRENT)
 class LiteNodeProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
+    /** More than the heap of a node, with what an object costs for each of its fields. */
+    private static final long LONG_BODY_BYTES = 256L << 20;
+
     private static final Duration STOP = Waits.seconds(15);
 
     private static final String STORE_PASSWORD = "changeit";
@@ -409,8 +413,22 @@ class LiteNodeProcessTest {
         assertThat(kill.waitFor()).isZero();
     }
 
+    /** Fields of an object of JSON that never ends, each with a name of its own. */
+    private static void writeLongBody(OutputStream out, boolean isChunked) throws IOException {
+        int count = 0;
+        StringBuilder piece = new StringBuilder("{");
+        for (long sent = 0; sent < LONG_BODY_BYTES; sent += piece.length()) {
+            piece.setLength(sent == 0 ? 1 : 0);
+            while (piece.length() < 1 << 16) {
+                piece.append("\"field").append(count++).append("\":\"value\",");
+            }
+            String text = isChunked ? "%x\r\n%s\r\n".formatted(piece.length(), piece) : piece.toString();
+            out.write(text.getBytes(StandardCharsets.US_ASCII));
+        }
+    }
+
     @Test
-    void theHeadersOfAProxyMakeNoClientOneOfThisHost() throws IOException, InterruptedException {
+    void theEndpointsBelieveNoHeaderOfAProxyAndReadNoLongBody() throws IOException, InterruptedException {
         // On Kubernetes, Spring Boot would believe them.
         try (NodeProcess node = node("a", "--spring.main.cloud-platform=kubernetes");
                 HttpClient client = HttpClient.newHttpClient()) {
@@ -424,6 +442,19 @@ class LiteNodeProcessTest {
                             .statusCode())
                     .as("the address is that of the connection")
                     .isEqualTo(200);
+            // A process of this host needs no token, but must not use up the heap of the node.
+            String head = "POST /actuator/liteqos HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+            for (String length :
+                    List.of("Content-Length: %d".formatted(LONG_BODY_BYTES), "Transfer-Encoding: chunked")) {
+                try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), endpoint.getPort())) {
+                    socket.getOutputStream().write((head + length + "\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+                    writeLongBody(socket.getOutputStream(), length.endsWith("chunked"));
+                } catch (IOException closed) {
+                    // The node did not read it all.
+                }
+                assertThat(NodeProcess.get(health).statusCode()).as(length).isEqualTo(200);
+            }
+            assertThat(node.process().isAlive()).isTrue();
         }
     }
 

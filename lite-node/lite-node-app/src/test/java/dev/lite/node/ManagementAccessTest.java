@@ -100,6 +100,22 @@ class ManagementAccessTest {
     }
 
     @Test
+    void aLongBodyAndOneWithoutItsLengthAreRefused() throws ServletException, IOException {
+        for (int bytes : new int[] {1 << 16, (1 << 16) + 1}) {
+            MockHttpServletRequest request = new MockHttpServletRequest("POST", "/actuator/liteqos");
+            request.setServletPath("/actuator/liteqos");
+            request.setContent(new byte[bytes]);
+            MockHttpServletResponse response = new MockHttpServletResponse();
+            new ManagementAccess(bind(Map.of()), "/actuator").doFilter(request, response, new MockFilterChain());
+            assertThat(response.getStatus()).isEqualTo(bytes == 1 << 16 ? 200 : 413);
+            request.addHeader("Transfer-Encoding", "chunked");
+            response = new MockHttpServletResponse();
+            new ManagementAccess(bind(Map.of()), "/actuator").doFilter(request, response, new MockFilterChain());
+            assertThat(response.getStatus()).isEqualTo(411);
+        }
+    }
+
+    @Test
     void aShortTokenIsRefusedAndNoTokenIsPrinted() {
         assertThatThrownBy(() -> bind(Map.of("lite.node.management.token", "short")))
                 .isInstanceOf(BindException.class)
