@@ -44,8 +44,8 @@ final class FirstAttach {
                     throw new LiteAttachFailedException(options.socket(), e);
                 }
                 if (pauseNs == PAUSE_NS_MIN) {
-                    log.info("No LITE node at %s yet; waiting up to %d s for it"
-                            .formatted(options.socket(), wait.toSeconds()));
+                    log.info("Not attached to the LITE node at %s yet; waiting up to %d s: %s"
+                            .formatted(options.socket(), wait.toSeconds(), e.getMessage()));
                 }
                 pause(Math.min(pauseNs, leftNs));
                 pauseNs = Math.min(2 * pauseNs, PAUSE_NS_MAX);

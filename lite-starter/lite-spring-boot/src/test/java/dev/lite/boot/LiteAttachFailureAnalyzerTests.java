@@ -43,6 +43,21 @@ class LiteAttachFailureAnalyzerTests {
     }
 
     @Test
+    void anApplicationThatWaitsForItsNodeSaysWhyItCannotAttachYet(CapturedOutput output) {
+        SpringApplication application = new SpringApplication(Application.class);
+        application.setWebApplicationType(WebApplicationType.NONE);
+        try {
+            application
+                    .run("--lite.client.socket=/tmp/missing.sock", "--lite.client.start-deadline=100ms")
+                    .close();
+        } catch (RuntimeException expected) {
+            assertThat(expected).rootCause().isInstanceOf(NodeUnreachableException.class);
+        }
+        // Such as a node that runs as a user whom this application does not trust.
+        assertThat(output).containsPattern("waiting up to .*: .*nobody listens");
+    }
+
+    @Test
     void advisesWhenTheNodeRefuses(CapturedOutput output) {
         SpringApplication application = new SpringApplication(Application.class);
         application.setWebApplicationType(WebApplicationType.NONE);
