@@ -47,6 +47,8 @@ class AlertsTest {
         FIRING.put("LiteOrdersOpen", Map.of("lite_manager_orders_open{", "1+0x120"));
     }
 
+    private static final String NO_SAMPLES = "_x120";
+
     @TempDir
     Path directory;
 
@@ -142,8 +144,8 @@ class AlertsTest {
         writeRules();
         List<Object> tests = new ArrayList<>();
         tests.add(test("healthy", Map.of(), List.of()));
-        FIRING.forEach((alert, series) ->
-                tests.add(test(alert, series, List.of(Map.of("labels", "{alertname=\"" + alert + "\"}", "value", 1)))));
+        FIRING.forEach((alert, series) -> tests.add(test(alert, series, firing(alert))));
+        tests.add(test("without a manager", Map.of("lite_manager_leads{", NO_SAMPLES), firing("LiteNoSingleLeader")));
         Files.writeString(
                 directory.resolve("tests.yaml"),
                 new Yaml()
@@ -151,6 +153,10 @@ class AlertsTest {
                                 "rule_files", List.of("rules.yaml"), "evaluation_interval", "1m", "tests", tests)));
         Promtool.Output output = Promtool.run(directory, "test", "rules", "tests.yaml");
         assertThat(output.status()).as(output.text()).isZero();
+    }
+
+    private static List<Object> firing(String alert) {
+        return List.of(Map.of("labels", "{alertname=\"" + alert + "\"}", "value", 1));
     }
 
     private static Map<String, Object> test(String name, Map<String, String> changed, List<Object> expected) {
