@@ -11,6 +11,7 @@ import dev.lite.tier.session.SessionServerConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -82,6 +83,32 @@ record NodeProperties(
     private static final Duration NAME_IDLE_MAX = Duration.ofDays(1);
     private static final int OCTAL = 8;
     private static final int MODE_MAX = 0777;
+
+    NodeProperties {
+        managementUrl = managementUrl == null ? null : withBrackets(managementUrl);
+    }
+
+    /** Kubernetes names the IPv6 address of a pod without brackets, and a chart cannot add them. */
+    private static URI withBrackets(URI url) {
+        String authority = url.getRawAuthority();
+        if (url.getHost() != null || authority == null) {
+            return url;
+        }
+        int port = authority.lastIndexOf(':');
+        if (authority.indexOf(':') == port || authority.startsWith("[")) {
+            return url;
+        }
+        try {
+            return new URI("%s://[%s]%s%s"
+                    .formatted(
+                            url.getScheme(),
+                            authority.substring(0, port),
+                            authority.substring(port),
+                            url.getRawPath()));
+        } catch (URISyntaxException noAddress) {
+            return url; // refused later
+        }
+    }
 
     /**
      * The node's memory.

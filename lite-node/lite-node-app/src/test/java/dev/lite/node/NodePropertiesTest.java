@@ -237,9 +237,19 @@ class NodePropertiesTest {
         }
     }
 
+    /** The chart makes the URL of the pod's address, to which it cannot add brackets. */
+    @Test
+    void anIpv6AddressInTheManagementUrlNeedsNoBrackets() {
+        for (String url : List.of("http://fd00:10::5:7410/actuator", "http://[fd00:10::5]:7410/actuator")) {
+            NodeProperties properties = bind(Map.of("lite.node.management-url", url));
+            assertThat(properties.toConfig("lite")).isNotNull();
+            assertThat(properties.managementUrl()).hasToString("http://[fd00:10::5]:7410/actuator");
+        }
+    }
+
     @Test
     void anInvalidManagementUrlIsReported() {
-        for (String url : List.of("ftp://host/x", "http:///x", "10.0.0.1:7410")) {
+        for (String url : List.of("ftp://host/x", "http:///x", "10.0.0.1:7410", "http://a:b:c/x")) {
             assertThatThrownBy(
                             () -> bind(Map.of("lite.node.management-url", url)).toConfig("lite"))
                     .hasMessageContaining("lite.node.management-url");
