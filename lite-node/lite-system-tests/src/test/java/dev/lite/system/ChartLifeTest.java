@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ChartLifeTest {
     private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
     private static final String SECRET = "the secret of the chart";
-    private static final String TOKEN = "the token of the chart";
+    private static final String TOKEN = "the-token-of-the-chart";
     private static final int NODES = 5;
 
     @TempDir
