@@ -81,6 +81,8 @@ record NodeProperties(
 
     private static final Duration NAME_IDLE_MIN = Duration.ofSeconds(1);
     private static final Duration NAME_IDLE_MAX = Duration.ofDays(1);
+    private static final Duration REST_AFTER_MIN = Duration.ofSeconds(1);
+    private static final Duration REST_AFTER_MAX = Duration.ofDays(1);
     private static final int OCTAL = 8;
     private static final int MODE_MAX = 0777;
 
@@ -272,10 +274,13 @@ record NodeProperties(
      * @param slots Maximum number of concurrent operations of one application, 1 to 64; further ones wait.
      * @param windowSize Bytes that one operation transfers in one step, a multiple of 4KB up to 16MB. A value below 64KB
      *     also limits the request and the reply of a call.
+     * @param restAfter How long an application keeps a thread of the node after its last operation: 1 s to 1 day. Its next
+     *     operation then takes up to a millisecond more.
      */
     record Session(
             @DefaultValue("64") int slots,
-            @DefaultValue("64KB") DataSize windowSize) {
+            @DefaultValue("64KB") DataSize windowSize,
+            @DefaultValue("1m") Duration restAfter) {
         private SessionArea toArea() {
             if (slots < 1 || slots > SessionArea.SLOTS_MAX) {
                 throw new IllegalArgumentException(
@@ -477,6 +482,7 @@ record NodeProperties(
                 .withSocketMode(mode())
                 .withPolicy(PrincipalProperties.policy(principals))
                 .withArea(session.toArea())
+                .withRestAfter(session.restAfter())
                 .withLimits(limits.sessions(), limits.handlesPerSession(), limits.requestsPerSession());
         return spins.session() == null ? config : config.withSpins(spins.session());
     }
@@ -519,6 +525,11 @@ record NodeProperties(
             throw new IllegalArgumentException(
                     "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, because memory is allocated before its LMR is recorded"
                             .formatted(Durations.text(orphanGrace), Durations.text(least)));
+        }
+        Duration rest = session.restAfter();
+        if (rest.compareTo(REST_AFTER_MIN) < 0 || rest.compareTo(REST_AFTER_MAX) > 0) {
+            throw new IllegalArgumentException("lite.node.session.rest-after is %s; it must be %s to %s"
+                    .formatted(Durations.text(rest), Durations.text(REST_AFTER_MIN), Durations.text(REST_AFTER_MAX)));
         }
         if (nameIdle.compareTo(NAME_IDLE_MIN) < 0 || nameIdle.compareTo(NAME_IDLE_MAX) > 0) {
             throw new IllegalArgumentException("lite.node.name-idle is %s; it must be %s to %s"

@@ -75,6 +75,7 @@ class NodePropertiesTest {
                 Map.entry("lite.node.limits.bytes-per-principal", "2MB"),
                 Map.entry("lite.node.session.slots", "5"),
                 Map.entry("lite.node.session.window-size", "1MB"),
+                Map.entry("lite.node.session.rest-after", "2s"),
                 Map.entry("lite.node.deadline", "3s"),
                 Map.entry("lite.node.channels-max", "13"),
                 Map.entry("lite.node.spins.poll", "11"),
@@ -141,6 +142,13 @@ class NodePropertiesTest {
         assertRefused("lite.node.session.slots", "65", "lite.node.session.slots is 65; it must be 1 to 64");
         for (String size : List.of("0B", "5000B", "20MB", "8GB")) {
             assertRefused("lite.node.session.window-size", size, "a multiple of 4096 bytes up to 16777216");
+        }
+        for (String rest : List.of("0s", "999ms", "25h")) {
+            assertThatThrownBy(() ->
+                            bind(Map.of("lite.node.session.rest-after", rest)).toConfig("lite"))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("lite.node.session.rest-after is ")
+                    .hasMessageContaining("it must be 1 s to 86400 s");
         }
     }
 

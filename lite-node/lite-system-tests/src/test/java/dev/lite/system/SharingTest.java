@@ -39,13 +39,15 @@ class SharingTest {
     private static final String SESSION_THREADS = "lite-session-";
     private static final String ESTABLISHED = "01";
 
-    /** An application without commands has no thread after 5 s. */
     private static final Duration REST = Waits.scaled(Duration.ofSeconds(30));
 
     @Test
     void fiftyApplicationsUseTheConnectionsThreadsAndPollersOfOne() {
-        try (LocalCluster cluster =
-                Clusters.builder("SharingTest").nodes(2).fabrics("tcp").build()) {
+        try (LocalCluster cluster = Clusters.builder("SharingTest")
+                .nodes(2)
+                .fabrics("tcp")
+                .nodeProperty("lite.node.session.rest-after", "1s")
+                .build()) {
             cluster.startManager();
             cluster.startNodes();
             long pid = cluster.node(1).pid();

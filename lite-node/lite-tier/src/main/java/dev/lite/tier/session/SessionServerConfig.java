@@ -18,7 +18,7 @@ import java.time.Duration;
  * @param helloTimeout how long a connected process may be silent before its connection is closed
  * @param requestDeadlineMax the longest deadline of a control request; longer ones are cut
  * @param restAfter how long a session has a data thread of its own after its last command. After that a thread for many sessions waits
- *     for its next command, which takes some 0.1 ms more
+ *     for its next command, which takes up to a millisecond more
  * @param spins how many times a session's thread polls before it blocks; 0 blocks at once. One poll takes 40 to 130 ns
  */
 public record SessionServerConfig(
@@ -68,7 +68,7 @@ public record SessionServerConfig(
                 REQUESTS_DEFAULT,
                 Duration.ofSeconds(5),
                 Duration.ofHours(1),
-                Duration.ofSeconds(5),
+                Duration.ofMinutes(1),
                 SessionProtocol.spinsDefault(Runtime.getRuntime().availableProcessors()));
     }
 
