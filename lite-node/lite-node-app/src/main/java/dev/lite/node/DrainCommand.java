@@ -1,5 +1,6 @@
 package dev.lite.node;
 
+import dev.lite.cluster.process.PropertyChecks;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
@@ -40,7 +41,7 @@ public final class DrainCommand {
             errors.println("drain: " + TOKEN + " is not set");
             return 1;
         }
-        if (!NodeProperties.Management.isHeader(token)) { // the message of the JDK would have the token
+        if (!PropertyChecks.isHeaderToken(token)) { // the message of the JDK would have the token
             errors.println("drain: " + TOKEN + " must consist of visible ASCII characters");
             return 1;
         }

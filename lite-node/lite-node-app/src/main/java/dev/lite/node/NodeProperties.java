@@ -1,6 +1,7 @@
 package dev.lite.node;
 
 import dev.lite.cluster.process.HostName;
+import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.cluster.process.Trust;
 import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.os.waiting.Durations;
@@ -173,15 +174,10 @@ record NodeProperties(
                         "lite.node.management.token has %d characters; it must have at least %d"
                                 .formatted(token.length(), CHARACTERS_MIN));
             }
-            if (token != null && !isHeader(token)) {
+            if (token != null && !PropertyChecks.isHeaderToken(token)) {
                 throw new IllegalArgumentException(
                         "lite.node.management.token must consist of visible ASCII characters");
             }
-        }
-
-        /** Whether a header can carry a token: a file with one often ends with a line break. */
-        static boolean isHeader(String token) {
-            return token.chars().allMatch(character -> character > ' ' && character < 0x7f);
         }
 
         @Override

@@ -18,6 +18,11 @@ public final class PropertyChecks {
 
     private PropertyChecks() {}
 
+    /** Whether the header of a request can carry a token: visible ASCII only. A file with a token often ends with a line break. */
+    public static boolean isHeaderToken(String token) {
+        return token.chars().allMatch(character -> character > ' ' && character < 0x7f);
+    }
+
     /**
      * Checks the length of a secret.
      *

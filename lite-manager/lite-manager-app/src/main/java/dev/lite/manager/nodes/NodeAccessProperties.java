@@ -21,7 +21,7 @@ record NodeAccessProperties(
 
     NodeAccessProperties {
         PropertyChecks.range("lite.manager.node-deadline", nodeDeadline, DEADLINE_MIN, DEADLINE_MAX);
-        if (nodeToken != null && !nodeToken.chars().allMatch(character -> character > ' ' && character < 0x7f)) {
+        if (nodeToken != null && !PropertyChecks.isHeaderToken(nodeToken)) {
             throw new IllegalArgumentException("lite.manager.node-token must consist of visible ASCII characters");
         }
     }

@@ -1,5 +1,6 @@
 package dev.lite.manager.web;
 
+import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.cluster.process.StartException;
 import dev.lite.cluster.process.Trust;
 import java.io.IOException;
@@ -129,7 +130,7 @@ final class AccessTokens {
                     "Use a random token, for example: openssl rand -hex 32",
                     null);
         }
-        if (!token.chars().allMatch(character -> character > ' ' && character < 0x7F)) {
+        if (!PropertyChecks.isHeaderToken(token)) {
             throw new StartException(
                     what + " has a character that is not visible ASCII, which no header can carry",
                     "Use a random token, for example: openssl rand -hex 32",

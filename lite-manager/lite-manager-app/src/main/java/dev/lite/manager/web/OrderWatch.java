@@ -4,13 +4,10 @@ import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.OrderBook;
 import dev.lite.cluster.Orders;
-import dev.lite.os.waiting.RepeatingThread;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -21,26 +18,22 @@ import org.springframework.stereotype.Component;
 @Component
 public class OrderWatch implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(OrderWatch.class);
-    private static final Duration RETRY = Duration.ofSeconds(1);
 
     private final Orders orders;
     private final Duration deadline;
     private final List<BiConsumer<@Nullable OrderBook, OrderBook>> listeners = new CopyOnWriteArrayList<>();
-    private final Semaphore changes = new Semaphore(0);
-    private final Thread thread;
-    private boolean behind; // confined to the thread
+    private final ChangeWatch watch = new ChangeWatch("lite-order-watch", this::read, log::error);
     private volatile @Nullable OrderBook current;
 
     OrderWatch(ClusterDirectory directory, WebProperties properties) {
         orders = new Orders(directory);
         deadline = properties.requestDeadline();
-        orders.watch(changes::release);
-        thread = RepeatingThread.unstarted("lite-order-watch", this::step, log::error);
+        orders.watch(watch::changed);
     }
 
     /** Starts watching. Called once, after the listeners were added. */
     void start() {
-        thread.start();
+        watch.start();
     }
 
     /** Adds a listener that receives the previous order book (null at first) and the current one, on the watch's thread. */
@@ -60,25 +53,12 @@ public class OrderWatch implements AutoCloseable {
         return book == null ? Set.of() : book.draining();
     }
 
-    /** Waits for a change, or after a failure for the next try. On the thread only. */
-    private boolean step() throws InterruptedException {
-        if (behind) {
-            boolean unused = changes.tryAcquire(RETRY.toNanos(), TimeUnit.NANOSECONDS);
-        } else {
-            changes.acquire();
-        }
-        changes.drainPermits();
-        behind = true; // also if it fails with an error
-        behind = !read();
-        return true;
-    }
-
     private boolean read() {
         OrderBook now;
         try {
             now = orders.read(deadline);
         } catch (LiteException e) {
-            log.debug("cannot read the orders; retrying in {}: {}", RETRY, e.getMessage());
+            log.debug("cannot read the orders; retrying in {}: {}", ChangeWatch.RETRY, e.getMessage());
             return false;
         }
         OrderBook before = current;
@@ -91,6 +71,6 @@ public class OrderWatch implements AutoCloseable {
 
     @Override
     public void close() {
-        thread.interrupt();
+        watch.close();
     }
 }
