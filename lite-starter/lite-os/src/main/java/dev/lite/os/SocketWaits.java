@@ -17,7 +17,7 @@ public final class SocketWaits implements AutoCloseable {
     private static final long CLOSED = 0;
 
     private final Epoll set = Epoll.create();
-    private final EventFd closing = EventFd.create();
+    private final EventFd closing;
     private final Map<Long, Watched> sockets = new ConcurrentHashMap<>();
     private final AtomicLong lastKey = new AtomicLong(CLOSED);
     private final Thread thread;
@@ -31,9 +31,23 @@ public final class SocketWaits implements AutoCloseable {
      * @throws OsException EMFILE when the process has no descriptor left
      */
     public SocketWaits(String threadName, BiConsumer<String, Throwable> log) {
-        set.add(closing, Epoll.IN, CLOSED);
         thread = RepeatingThread.unstarted(threadName, this::step, log);
-        thread.start();
+        EventFd created = null;
+        boolean started = false;
+        try {
+            created = EventFd.create();
+            set.add(created, Epoll.IN, CLOSED);
+            closing = created;
+            thread.start();
+            started = true;
+        } finally {
+            if (!started) {
+                set.close();
+                if (created != null) {
+                    created.close();
+                }
+            }
+        }
     }
 
     /**
