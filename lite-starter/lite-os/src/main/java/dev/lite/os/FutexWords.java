@@ -29,15 +29,15 @@ public final class FutexWords {
     private int lastExpected;
     /** There are more words than fit. */
     private boolean more;
-    /** The kernel has no wait for several words. */
+    /** There is no wait for several words. */
     private boolean single;
 
-    /** Whether the kernel has a wait for several words, since Linux 5.16. */
+    /** Whether this process has a wait for several words: since Linux 5.16, unless its container forbids it. */
     public static boolean isSupported() {
         Linux.require();
         CallState state = CallState.current();
         long none = Syscalls.syscall(state, Syscalls.FUTEX_WAITV, 0, 0, 0, 0);
-        return none < 0 && state.errno() != Errno.ENOSYS; // EINVAL: no words
+        return none < 0 && state.errno() == Errno.EINVAL; // there are no words
     }
 
     /** Forgets all words. */
@@ -91,7 +91,8 @@ public final class FutexWords {
         long timespec = state.timespec(Futex.instant(leftNs));
         long result = Syscalls.syscall(
                 state, Syscalls.FUTEX_WAITV, entries.address(), count, 0, timespec, CLOCK_MONOTONIC, 0);
-        if (result < 0 && state.errno() == Errno.ENOSYS) {
+        // Containers of older engines refuse calls that they do not know with EPERM.
+        if (result < 0 && (state.errno() == Errno.ENOSYS || state.errno() == Errno.EPERM)) {
             single = true;
             return await(timeoutNs);
         }

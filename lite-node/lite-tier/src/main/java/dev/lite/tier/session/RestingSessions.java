@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * ("lite-session-rest") sleeps on up to {@value #SESSIONS_OF_THREAD} doorbells at once. So applications that are attached and do nothing
  * add no threads. A session that is rung gets its own thread again.
  *
- * <p>Needs Linux 5.16 (futex_waitv); before, no session rests. Any thread may call.
+ * <p>Needs futex_waitv (Linux 5.16); without it, no session rests. Any thread may call.
  */
 final class RestingSessions implements AutoCloseable {
     /** One word is the thread's own. */
