@@ -10,7 +10,6 @@ import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelServer;
-import dev.lite.session.channel.GroupWaits;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionMessage.ChannelClose;
 import dev.lite.session.protocol.SessionMessage.ChannelEnded;
@@ -21,6 +20,7 @@ import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.ChannelTaken;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.waiting.PolledWaits;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongFunction;
@@ -43,7 +43,7 @@ final class ClientChannels {
     private final Session session;
     private final int spins;
     private final Turns turns;
-    private final GroupWaits waits;
+    private final PolledWaits waits;
     /** By request. */
     private final Map<Long, Opening> openings = new ConcurrentHashMap<>();
     /** By number. */
@@ -78,11 +78,11 @@ final class ClientChannels {
         this.session = session;
         this.spins = spins;
         this.turns = turns;
-        waits = new GroupWaits(spins);
+        waits = new PolledWaits(spins);
     }
 
     /** For the virtual threads of all servers. */
-    GroupWaits waits() {
+    PolledWaits waits() {
         return waits;
     }
 

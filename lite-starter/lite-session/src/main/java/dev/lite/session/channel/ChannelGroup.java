@@ -4,6 +4,7 @@ import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.waiting.PolledWaits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -43,7 +44,7 @@ public final class ChannelGroup {
 
     private final Consumer<ChannelServer> whenEnded;
     private final StagedWait wait;
-    private final GroupWaits virtualWaits;
+    private final PolledWaits virtualWaits;
     /** Held by the one virtual thread that sleeps; the others wait for the lock. */
     private final ReentrantLock virtualSleeper = new ReentrantLock();
 
@@ -78,7 +79,7 @@ public final class ChannelGroup {
      * @param virtualWaits for the virtual threads; the caller closes it after the group
      * @param spins the largest number of pauses before a thread sleeps
      */
-    public ChannelGroup(Consumer<ChannelServer> whenEnded, GroupWaits virtualWaits, int spins) {
+    public ChannelGroup(Consumer<ChannelServer> whenEnded, PolledWaits virtualWaits, int spins) {
         this.whenEnded = whenEnded;
         wait = new StagedWait(spins);
         this.virtualWaits = virtualWaits;
@@ -253,7 +254,7 @@ public final class ChannelGroup {
         }
     }
 
-    /** The thread is in the memory of all channels. It does not poll itself: the thread of {@link GroupWaits} does. */
+    /** The thread is in the memory of all channels. It does not poll itself: the thread of {@link PolledWaits} does. */
     private Outcome awaitVirtually(ReceivedRequest into, Snapshot sources, @Nullable Taker taker, long deadlineNs) {
         boolean slept = false;
         while (true) {
@@ -370,7 +371,7 @@ public final class ChannelGroup {
     }
 
     /** The wait of the virtual thread that sleeps. */
-    private final class VirtualWait implements GroupWaits.Wait {
+    private final class VirtualWait implements PolledWaits.Wait {
         private final ReceivedRequest into;
         private final Snapshot sources;
         private final @Nullable Taker taker;
@@ -401,13 +402,13 @@ public final class ChannelGroup {
         }
 
         @Override
-        public GroupWaits.Polled poll() {
+        public PolledWaits.Polled poll() {
             if (change() != sources.change()) {
-                return GroupWaits.Polled.OVER;
+                return PolledWaits.Polled.OVER;
             }
             try {
                 if (taker == null) {
-                    return isReady() ? GroupWaits.Polled.OVER : GroupWaits.Polled.NOTHING;
+                    return isReady() ? PolledWaits.Polled.OVER : PolledWaits.Polled.NOTHING;
                 }
                 return serve(taker);
             } catch (RuntimeException e) { // the waiting thread's, not the polling thread's
@@ -415,10 +416,10 @@ public final class ChannelGroup {
             } catch (Error e) {
                 error = e;
             }
-            return GroupWaits.Polled.OVER;
+            return PolledWaits.Polled.OVER;
         }
 
-        private GroupWaits.Polled serve(Taker its) {
+        private PolledWaits.Polled serve(Taker its) {
             boolean some = false;
             for (ChannelServer channel : sources.channels()) {
                 for (int count = 0; count < BATCH && channel.hasRequest() && channel.take(into); count++) {
@@ -426,17 +427,17 @@ public final class ChannelGroup {
                     if (!its.take(into)) {
                         full = true;
                         channel.wakeForMore();
-                        return GroupWaits.Polled.OVER;
+                        return PolledWaits.Polled.OVER;
                     }
                 }
                 if (channel.isBroken()) {
-                    return GroupWaits.Polled.OVER;
+                    return PolledWaits.Polled.OVER;
                 }
             }
             if (sources.beside() != null && sources.beside().isReady()) {
-                return GroupWaits.Polled.OVER;
+                return PolledWaits.Polled.OVER;
             }
-            return some ? GroupWaits.Polled.WORKED : GroupWaits.Polled.NOTHING;
+            return some ? PolledWaits.Polled.WORKED : PolledWaits.Polled.NOTHING;
         }
 
         @Override

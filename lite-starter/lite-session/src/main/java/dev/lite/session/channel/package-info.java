@@ -32,7 +32,7 @@
  *       and a server thread that was woken wakes the next one if it leaves requests.
  *   <li>Virtual threads park, and a platform thread of their process sleeps for them ({@link
  *       dev.lite.session.waiting.VirtualWaits}). For those that receive, a virtual thread polls first ({@link
- *       dev.lite.session.channel.GroupWaits}). Of those of one group, one waits so, and the others wait for it.
+ *       dev.lite.session.waiting.PolledWaits}). Of those of one group, one waits so, and the others wait for it.
  * </ul>
  *
  * <p><b>End.</b> Either end sets a word of the header to 1, changes every word that is slept on, and wakes all sleepers. What an end

@@ -3,6 +3,7 @@ package dev.lite.session.channel;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Turns;
+import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -25,7 +26,7 @@ final class TestChannel implements AutoCloseable {
         memory = area.create();
         caller = new ChannelCaller(mapAgain(memory), area, "shop/order at node-2", spins, new Turns());
         server = new ChannelServer(mapAgain(memory), area, "shop/order", "node-1", "web");
-        group = new ChannelGroup(ended -> {}, new GroupWaits(spins), spins);
+        group = new ChannelGroup(ended -> {}, new PolledWaits(spins), spins);
         if (!group.add(server)) {
             throw new AssertionError("the group has no room");
         }

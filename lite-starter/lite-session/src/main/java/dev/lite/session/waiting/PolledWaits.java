@@ -1,11 +1,10 @@
-package dev.lite.session.channel;
+package dev.lite.session.waiting;
 
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
-import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
@@ -14,14 +13,14 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The waits of virtual threads in all {@linkplain ChannelGroup groups} of an application. One virtual thread ("lite-channels") polls
- * for all of them. After each event it yields, so that the threads that the event concerns run next on its carrier, without a
- * wake-up. When nothing came for a while it parks, and a platform thread sleeps on the words of all waits ({@link VirtualWaits}).
+ * Waits of virtual threads for words of shared memory. One virtual thread ("lite-channels") polls for all of them. After each event
+ * it yields, so that the threads that the event concerns run next on its carrier, without a wake-up. When nothing came for a while it
+ * parks, and a platform thread sleeps on the words of all waits ({@link VirtualWaits}).
  *
  * <p>Only the polling thread ends a wait, and the waiting thread continues only after that. So the polling thread and, while it is
  * parked, the platform thread may read what belongs to a wait. Any thread.
  */
-public final class GroupWaits {
+public final class PolledWaits {
     private static final int WAITS_MAX = Long.SIZE;
     /** A wait beyond the {@value #WAITS_MAX} that fit looks again after this time. */
     private static final long BEYOND_NS = 1_000_000;
@@ -37,7 +36,7 @@ public final class GroupWaits {
     private static final int ALL = 0;
 
     /** What {@link Wait#poll} found. */
-    enum Polled {
+    public enum Polled {
         NOTHING,
         /** It did something, and the wait continues. */
         WORKED,
@@ -45,7 +44,7 @@ public final class GroupWaits {
     }
 
     /** What a virtual thread waits for. Nothing here may block. */
-    interface Wait {
+    public interface Wait {
         /** Does for the waiting thread what can be done without it. The polling thread. */
         Polled poll();
 
@@ -82,13 +81,13 @@ public final class GroupWaits {
     private volatile @Nullable Thread poller; // written under the lock
 
     /** @param spins the largest number of pauses before the polling thread parks */
-    public GroupWaits(int spins) {
+    public PolledWaits(int spins) {
         wait = new StagedWait(spins);
         sleep = new VirtualWaits(new Words(), 0); // the polling thread has looked already
     }
 
     /** Waits until the wait is over, or about until the deadline. A virtual thread. */
-    void await(Wait mine, long deadlineNs) {
+    public void await(Wait mine, long deadlineNs) {
         if (poller == null) {
             start(); // before anything is noted: there may be no memory for a thread
         }

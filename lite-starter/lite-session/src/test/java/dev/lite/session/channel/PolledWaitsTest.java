@@ -7,6 +7,7 @@ import static dev.lite.session.channel.TestChannel.number;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.os.FutexWords;
+import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,12 +20,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Virtual threads that wait in several groups, for which one thread polls. Without spins it always parks. */
-class GroupWaitsTest {
+class PolledWaitsTest {
     private static final int GROUPS = 16;
     private static final int ROUNDS = 200;
 
     private final List<Served> served = new ArrayList<>();
-    private GroupWaits waits = new GroupWaits(0);
+    private PolledWaits waits = new PolledWaits(0);
 
     /** A function with one channel. */
     private record Served(TestChannel channel, ChannelGroup group) {
@@ -57,10 +58,10 @@ class GroupWaitsTest {
     }
 
     /** A wait that is never over. */
-    private static class Never implements GroupWaits.Wait {
+    private static class Never implements PolledWaits.Wait {
         @Override
-        public GroupWaits.Polled poll() {
-            return GroupWaits.Polled.NOTHING;
+        public PolledWaits.Polled poll() {
+            return PolledWaits.Polled.NOTHING;
         }
 
         @Override
@@ -77,7 +78,7 @@ class GroupWaitsTest {
     /** A wait that makes the polling thread fail, as when there is no memory for a thread. */
     private static final class Failing extends Never {
         @Override
-        public GroupWaits.Polled poll() {
+        public PolledWaits.Polled poll() {
             throw new OutOfMemoryError("on purpose");
         }
     }
@@ -102,7 +103,7 @@ class GroupWaitsTest {
     @ParameterizedTest
     @ValueSource(ints = {0, SPINS})
     void requestsOfManyGroupsAreTakenWhileTheirThreadsWait(int spins) {
-        waits = new GroupWaits(spins);
+        waits = new PolledWaits(spins);
         AtomicInteger taken = new AtomicInteger();
         for (int i = 0; i < GROUPS; i++) {
             Served one = serve(spins);
@@ -130,7 +131,7 @@ class GroupWaitsTest {
     @ParameterizedTest
     @ValueSource(ints = {0, SPINS})
     void virtualThreadsOfManyGroupsReceive(int spins) {
-        waits = new GroupWaits(spins);
+        waits = new PolledWaits(spins);
         for (int i = 0; i < GROUPS; i++) {
             Served one = serve(spins);
             ReceivedRequest into = new ReceivedRequest(one.channel.area);
@@ -235,7 +236,7 @@ class GroupWaitsTest {
         Served other = serve(0);
         ReceivedRequest into = new ReceivedRequest(one.channel.area);
         Thread ofGroup = virtual(() -> one.group.receive(into, null, deadlineNs()));
-        GroupWaits.Wait never = new Never();
+        PolledWaits.Wait never = new Never();
         Thread ofSession = virtual(() -> waits.await(never, deadlineNs()));
         Waits.until("one waits", () -> one.channel.doorbell() == RequestBell.RING);
         one.group.close();
