@@ -6,6 +6,7 @@ import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
@@ -78,7 +79,7 @@ final class ClientChannels {
         this.session = session;
         this.spins = spins;
         this.turns = turns;
-        waits = new PolledWaits(spins);
+        waits = new PolledWaits("lite-channels", new StagedWait(spins));
     }
 
     /** For the virtual threads of all servers. */

@@ -10,10 +10,13 @@ import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
-import dev.lite.session.waiting.VirtualWaits;
+import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.waiting.PolledWaits;
+import dev.lite.session.waiting.PolledWaits.SlotWait;
 import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -45,7 +48,10 @@ final class DataPath {
     private final Turns turns;
     private final SlotPool slots;
     private final SlotStates states;
-    private final VirtualWaits virtualWaits;
+    /** For virtual threads. */
+    private final PolledWaits polledWaits;
+
+    private final SlotWait[] slotWaits;
     private final WatchedCommands watched;
     private final ClientCounts counts;
 
@@ -64,7 +70,9 @@ final class DataPath {
         base = memory.address();
         doorbell = new Doorbell(base);
         states = new SlotStates(base);
-        virtualWaits = new VirtualWaits(states, spins);
+        polledWaits = new PolledWaits("lite-commands", StagedWait.ofCarrier(spins));
+        slotWaits = new SlotWait[area.slots()];
+        Arrays.setAll(slotWaits, slot -> new SlotWait(states, slot));
         watched = new WatchedCommands(base, spins);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
@@ -194,7 +202,10 @@ final class DataPath {
 
     /** Most commands of mapped memory are done at once. Pauses beyond that would take the carrier from other virtual threads. */
     private Outcome awaitVirtually(int slot, long deadlineNs) {
-        for (int i = 0; i < PAUSES_OF_VIRTUALS; i++) {
+        int pauses = Op.mayWait(RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.OP))
+                ? 0
+                : PAUSES_OF_VIRTUALS;
+        for (int i = 0; i < pauses; i++) {
             if (stateOf(slot) == SessionArea.STATE_DONE) {
                 return Outcome.DONE;
             }
@@ -205,7 +216,7 @@ final class DataPath {
             if (outcome != null) {
                 return outcome;
             }
-            virtualWaits.await(slot, deadlineNs);
+            polledWaits.await(slotWaits[slot], deadlineNs);
         }
     }
 
@@ -316,7 +327,7 @@ final class DataPath {
         }
         lost = true;
         slots.close();
-        virtualWaits.lose();
+        polledWaits.close();
         watched.lose();
         for (int slot = 0; slot < area.slots(); slot++) {
             long state = base + SessionArea.slotOffset(slot) + SessionArea.STATE;

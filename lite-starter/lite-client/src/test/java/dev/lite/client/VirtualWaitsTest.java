@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.waiting.PolledWaits;
+import dev.lite.session.waiting.PolledWaits.SlotWait;
 import dev.lite.session.waiting.VirtualWaits;
 import dev.lite.testing.Waits;
 import java.util.ArrayList;
@@ -13,15 +16,63 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
-/** The platform thread that waits for the commands of virtual threads. The tests are the node. */
+/** The waits of virtual threads for commands: by a platform thread alone, and by a virtual thread that polls first. The tests are the node. */
+@ParameterizedClass
+@EnumSource(VirtualWaitsTest.Way.class)
 class VirtualWaitsTest {
+    private static final int SPINS = 50;
+
+    /** How virtual threads wait. */
+    enum Way {
+        SLEEPING {
+            @Override
+            Waiting over(SlotStates states, int spins) {
+                VirtualWaits waits = new VirtualWaits(states, spins);
+                return new Waiting(waits::await, waits::lose);
+            }
+        },
+        POLLING {
+            @Override
+            Waiting over(SlotStates states, int spins) {
+                PolledWaits waits = new PolledWaits("polls", StagedWait.ofCarrier(spins));
+                return new Waiting(
+                        (slot, deadlineNs) -> waits.await(new SlotWait(states, slot), deadlineNs), waits::close);
+            }
+        };
+
+        abstract Waiting over(SlotStates states, int spins);
+    }
+
+    private record Waiting(Await how, Runnable end) {
+        interface Await {
+            void await(int slot, long deadlineNs);
+        }
+
+        void await(int slot, long deadlineNs) {
+            how.await(slot, deadlineNs);
+        }
+
+        void lose() {
+            end.run();
+        }
+    }
+
+    private final Way way;
+
     private static final long LONG_NS = Waits.seconds(60).toNanos();
 
     private final SharedMemory memory =
             SharedMemory.createMemfd("virtual-waits", SessionArea.slotOffset(SessionArea.SLOTS_MAX));
-    private final VirtualWaits waits = new VirtualWaits(new SlotStates(memory.address()), 50);
+    private final Waiting waits;
     private final AtomicInteger over = new AtomicInteger();
+
+    VirtualWaitsTest(Way way) {
+        this.way = way;
+        waits = way.over(new SlotStates(memory.address()), SPINS);
+    }
 
     @AfterEach
     void end() {
@@ -71,7 +122,7 @@ class VirtualWaitsTest {
 
     @Test
     void aWaitEndsWithoutPausesAsOnASingleProcessor() {
-        VirtualWaits sleepy = new VirtualWaits(new SlotStates(memory.address()), 0);
+        Waiting sleepy = way.over(new SlotStates(memory.address()), 0);
         submit(0);
         Thread waiter = Thread.ofVirtual().start(() -> sleepy.await(0, System.nanoTime() + LONG_NS));
         awaitSleep(0);

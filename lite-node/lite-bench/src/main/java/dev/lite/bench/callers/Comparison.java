@@ -74,6 +74,7 @@ record Comparison(String title, List<Row> rows) {
                 Workload.calls(16).onVirtualThreads(),
                 CHANNEL,
                 ATTACHED_SHM,
+                ATTACHED_TCP,
                 EMBEDDED_TCP,
                 SOCKETS));
     }
@@ -87,6 +88,7 @@ record Comparison(String title, List<Row> rows) {
                 rows.add(new Row(EMBEDDED_SHM, workload));
                 rows.add(new Row(CHANNEL, workload));
                 rows.add(new Row(ATTACHED_SHM, workload));
+                rows.add(new Row(ATTACHED_TCP, workload));
             }
             all.add(new Comparison(handlers ? "functions-handlers" : "functions-receive", rows));
         }

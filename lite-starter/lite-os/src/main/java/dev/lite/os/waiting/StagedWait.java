@@ -1,5 +1,7 @@
 package dev.lite.os.waiting;
 
+import dev.lite.os.ThreadPriority;
+
 /**
  * How a thread waits before it sleeps: first with pauses, then by yielding its processor. The sleep is the third stage and the
  * caller's own, with a bell that others ring.
@@ -49,6 +51,7 @@ public final class StagedWait {
     private static final int PAUSE = 1 << YIELD_BITS;
     private static final int PAUSES_MAX = Integer.MAX_VALUE >> YIELD_BITS;
 
+    private final boolean givesProcessor;
     private final int all;
     private final int least;
     private final int yields;
@@ -72,13 +75,28 @@ public final class StagedWait {
      *     {@value #YIELDS_MAX}; with 0 a thread sleeps at once
      */
     public StagedWait(int pauses) {
+        this(pauses, false);
+    }
+
+    private StagedWait(int pauses, boolean givesProcessor) {
         if (pauses < 0 || pauses > PAUSES_MAX) {
             throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(pauses, PAUSES_MAX));
         }
+        this.givesProcessor = givesProcessor;
         this.all = pauses;
         this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
         this.yields = Math.min(YIELDS_MAX, pauses);
         this.pauses = pauses;
+    }
+
+    /**
+     * For a virtual thread that waits for another process. Its yields give the processor of its carrier away, which that process may
+     * need. So the thread must also {@linkplain #letOthersRun let the others} on its carrier run.
+     *
+     * @param pauses as in the constructor
+     */
+    public static StagedWait ofCarrier(int pauses) {
+        return new StagedWait(pauses, true);
     }
 
     /**
@@ -113,9 +131,15 @@ public final class StagedWait {
             return rest;
         }
         long beginNs = System.nanoTime();
-        Thread.yield();
-        // A virtual thread gives nothing away but its place among the others of its carrier.
-        if (System.nanoTime() - beginNs > LATE_NS && !Thread.currentThread().isVirtual()) {
+        if (givesProcessor) {
+            ThreadPriority.yieldProcessor();
+        } else {
+            Thread.yield();
+            if (Thread.currentThread().isVirtual()) {
+                return left - 1; // it gave nothing away but its place among the others of its carrier
+            }
+        }
+        if (System.nanoTime() - beginNs > LATE_NS) {
             late();
             return 0;
         }

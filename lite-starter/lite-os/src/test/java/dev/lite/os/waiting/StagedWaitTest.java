@@ -3,8 +3,10 @@ package dev.lite.os.waiting;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 class StagedWaitTest {
@@ -51,13 +53,28 @@ class StagedWaitTest {
 
     @Test
     void afterPausesYieldsFollowAndThenTheSleep() {
-        StagedWait wait = new StagedWait(PAUSES);
+        // A yield beside a busy process may be late, which ends the wait.
+        assertThat(stepsInVain(new StagedWait(PAUSES))).isBetween(PAUSES + 1, PAUSES + 100);
+    }
+
+    private static int stepsInVain(StagedWait wait) {
         int steps = 0;
         for (int left = wait.begin(1); left != 0; left = wait.pause(left)) {
             steps++;
         }
-        // A yield beside a busy process may be late, which ends the wait.
-        assertThat(steps).isBetween(PAUSES + 1, PAUSES + 100);
+        return steps;
+    }
+
+    @Test
+    void aVirtualThreadYieldsItsPlaceOnTheCarrierOrTheCarriersProcessor() {
+        AtomicInteger places = new AtomicInteger();
+        AtomicInteger processors = new AtomicInteger();
+        Waits.join(Thread.ofVirtual().start(() -> {
+            places.set(stepsInVain(new StagedWait(PAUSES)));
+            processors.set(stepsInVain(StagedWait.ofCarrier(PAUSES)));
+        }));
+        assertThat(places).hasValue(PAUSES + 100); // others on the carrier are no busy processes
+        assertThat(processors.get()).isBetween(PAUSES + 1, PAUSES + 100);
     }
 
     @Test

@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Waits of virtual threads for words of shared memory. One virtual thread ("lite-channels") polls for all of them. After each event
+ * Waits of virtual threads for words of shared memory. One virtual thread polls for all of them. After each event
  * it yields, so that the threads that the event concerns run next on its carrier, without a wake-up. When nothing came for a while it
  * parks, and a platform thread sleeps on the words of all waits ({@link VirtualWaits}).
  *
@@ -55,6 +55,25 @@ public final class PolledWaits {
         boolean announce(FutexWords words);
     }
 
+    /** The wait for one slot. */
+    public record SlotWait(VirtualWaits.Words words, int slot) implements Wait {
+        @Override
+        public Polled poll() {
+            return isReady() ? Polled.OVER : Polled.NOTHING;
+        }
+
+        @Override
+        public boolean isReady() {
+            return words.isOver(slot);
+        }
+
+        @Override
+        public boolean announce(FutexWords announced) {
+            return words.announce(slot, announced);
+        }
+    }
+
+    private final String name;
     private final StagedWait wait;
     private final VirtualWaits sleep;
 
@@ -80,9 +99,15 @@ public final class PolledWaits {
 
     private volatile @Nullable Thread poller; // written under the lock
 
-    /** @param spins the largest number of pauses before the polling thread parks */
-    public PolledWaits(int spins) {
-        wait = new StagedWait(spins);
+    /**
+     * No waits yet, and no thread.
+     *
+     * @param name of the polling thread
+     * @param wait how that thread waits before it parks
+     */
+    public PolledWaits(String name, StagedWait wait) {
+        this.name = name;
+        this.wait = wait;
         sleep = new VirtualWaits(new Words(), 0); // the polling thread has looked already
     }
 
@@ -133,7 +158,7 @@ public final class PolledWaits {
 
     private synchronized void start() {
         if (poller == null) {
-            poller = Thread.ofVirtual().name("lite-channels").start(this::run);
+            poller = Thread.ofVirtual().name(name).start(this::run);
         }
     }
 
