@@ -6,7 +6,6 @@ import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Polling;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
@@ -79,7 +78,7 @@ final class ClientChannels {
         this.session = session;
         this.spins = spins;
         this.turns = turns;
-        waits = new PolledWaits("lite-channels", new StagedWait(spins));
+        waits = new PolledWaits("lite-channels", spins);
     }
 
     /** For the virtual threads of all servers. */

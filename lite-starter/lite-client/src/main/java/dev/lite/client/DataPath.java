@@ -70,7 +70,7 @@ final class DataPath {
         base = memory.address();
         doorbell = new Doorbell(base);
         states = new SlotStates(base);
-        polledWaits = new PolledWaits("lite-commands", StagedWait.ofCarrier(spins));
+        polledWaits = new PolledWaits("lite-commands", spins);
         slotWaits = new SlotWait[area.slots()];
         Arrays.setAll(slotWaits, slot -> new SlotWait(states, slot));
         watched = new WatchedCommands(base, spins);

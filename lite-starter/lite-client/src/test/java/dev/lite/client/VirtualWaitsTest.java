@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.waiting.PolledWaits;
 import dev.lite.session.waiting.PolledWaits.SlotWait;
@@ -37,7 +36,7 @@ class VirtualWaitsTest {
         POLLING {
             @Override
             Waiting over(SlotStates states, int spins) {
-                PolledWaits waits = new PolledWaits("polls", StagedWait.ofCarrier(spins));
+                PolledWaits waits = new PolledWaits("polls", spins);
                 return new Waiting(
                         (slot, deadlineNs) -> waits.await(new SlotWait(states, slot), deadlineNs), waits::close);
             }

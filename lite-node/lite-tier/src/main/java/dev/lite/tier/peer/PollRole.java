@@ -114,7 +114,7 @@ public final class PollRole implements AutoCloseable {
         this.fabric = fabric;
         this.holdersWait = new StagedWait(spins);
         this.lookersWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
-        this.virtualsWait = new StagedWait(spins);
+        this.virtualsWait = StagedWait.ofCarrier(spins);
         this.standbysWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.pollCost = fabric.pollCost();
         this.turns = pollCost == 1 ? new Turns() : null;

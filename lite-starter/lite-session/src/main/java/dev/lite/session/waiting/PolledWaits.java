@@ -103,11 +103,11 @@ public final class PolledWaits {
      * No waits yet, and no thread.
      *
      * @param name of the polling thread
-     * @param wait how that thread waits before it parks
+     * @param spins the largest number of pauses before that thread yields its processor and then parks
      */
-    public PolledWaits(String name, StagedWait wait) {
+    public PolledWaits(String name, int spins) {
         this.name = name;
-        this.wait = wait;
+        wait = StagedWait.ofCarrier(spins);
         sleep = new VirtualWaits(new Words(), 0); // the polling thread has looked already
     }
 

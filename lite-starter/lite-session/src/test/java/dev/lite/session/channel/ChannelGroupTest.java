@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.util.List;
@@ -30,7 +29,7 @@ class ChannelGroupTest {
     @Test
     void busyChannelsDoNotKeepBackTheOtherSource() {
         try (TestChannel channel = new TestChannel(4)) {
-            ChannelGroup group = new ChannelGroup(ended -> {}, new PolledWaits("polls", new StagedWait(0)), 0);
+            ChannelGroup group = new ChannelGroup(ended -> {}, new PolledWaits("polls", 0), 0);
             assertThat(group.add(channel.server)).isTrue();
             for (int i = 0; i < 4; i++) {
                 Thread unused = Thread.ofPlatform().daemon().start(() -> {

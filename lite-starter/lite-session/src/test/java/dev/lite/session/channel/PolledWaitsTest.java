@@ -7,7 +7,6 @@ import static dev.lite.session.channel.TestChannel.number;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.os.FutexWords;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.time.Duration;
@@ -26,7 +25,7 @@ class PolledWaitsTest {
     private static final int ROUNDS = 200;
 
     private final List<Served> served = new ArrayList<>();
-    private PolledWaits waits = new PolledWaits("polls", new StagedWait(0));
+    private PolledWaits waits = new PolledWaits("polls", 0);
 
     /** A function with one channel. */
     private record Served(TestChannel channel, ChannelGroup group) {
@@ -104,7 +103,7 @@ class PolledWaitsTest {
     @ParameterizedTest
     @ValueSource(ints = {0, SPINS})
     void requestsOfManyGroupsAreTakenWhileTheirThreadsWait(int spins) {
-        waits = new PolledWaits("polls", new StagedWait(spins));
+        waits = new PolledWaits("polls", spins);
         AtomicInteger taken = new AtomicInteger();
         for (int i = 0; i < GROUPS; i++) {
             Served one = serve(spins);
@@ -132,7 +131,7 @@ class PolledWaitsTest {
     @ParameterizedTest
     @ValueSource(ints = {0, SPINS})
     void virtualThreadsOfManyGroupsReceive(int spins) {
-        waits = new PolledWaits("polls", new StagedWait(spins));
+        waits = new PolledWaits("polls", spins);
         for (int i = 0; i < GROUPS; i++) {
             Served one = serve(spins);
             ReceivedRequest into = new ReceivedRequest(one.channel.area);

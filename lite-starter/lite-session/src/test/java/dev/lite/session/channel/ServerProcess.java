@@ -1,7 +1,6 @@
 package dev.lite.session.channel;
 
 import dev.lite.os.SharedMemory;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.waiting.PolledWaits;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
@@ -18,7 +17,7 @@ final class ServerProcess {
         SharedMemory memory = SharedMemory.openFile(Path.of(arguments[0]));
         ChannelServer server = new ChannelServer(memory, area, "echo", "node-1", "test");
         int spins = Integer.parseInt(arguments[4]);
-        ChannelGroup group = new ChannelGroup(ended -> {}, new PolledWaits("polls", new StagedWait(spins)), spins);
+        ChannelGroup group = new ChannelGroup(ended -> {}, new PolledWaits("polls", spins), spins);
         if (!group.add(server)) {
             throw new IllegalStateException("the group has no room");
         }

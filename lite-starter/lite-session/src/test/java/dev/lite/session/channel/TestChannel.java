@@ -2,7 +2,6 @@ package dev.lite.session.channel;
 
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
-import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
@@ -27,7 +26,7 @@ final class TestChannel implements AutoCloseable {
         memory = area.create();
         caller = new ChannelCaller(mapAgain(memory), area, "shop/order at node-2", spins, new Turns());
         server = new ChannelServer(mapAgain(memory), area, "shop/order", "node-1", "web");
-        group = new ChannelGroup(ended -> {}, new PolledWaits("polls", new StagedWait(spins)), spins);
+        group = new ChannelGroup(ended -> {}, new PolledWaits("polls", spins), spins);
         if (!group.add(server)) {
             throw new AssertionError("the group has no room");
         }
