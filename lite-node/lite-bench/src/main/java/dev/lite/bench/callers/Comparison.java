@@ -89,11 +89,21 @@ record Comparison(String title, List<Row> rows) {
                 rows.add(new Row(CHANNEL, workload));
                 rows.add(new Row(ATTACHED_SHM, workload));
                 rows.add(new Row(ATTACHED_TCP, workload));
+                rows.add(new Row(EMBEDDED_TCP, workload));
             }
             all.add(new Comparison(handlers ? "functions-handlers" : "functions-receive", rows));
         }
         all.add(of(
                 "functions-8-callers", Workload.calls(8).withFunctions(2, false), CHANNEL, ATTACHED_SHM, EMBEDDED_SHM));
+        all.add(of(
+                "handlers-8-callers",
+                Workload.calls(8).withFunctions(2, true),
+                CHANNEL,
+                ATTACHED_SHM,
+                ATTACHED_TCP,
+                EMBEDDED_SHM,
+                EMBEDDED_TCP,
+                GRPC));
     }
 
     private static void reads(List<Comparison> all) {

@@ -7,6 +7,7 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
@@ -31,6 +32,8 @@ public final class PolledWaits {
 
     /** After a failure of the polling thread. */
     private static final long FAILED_NS = 10_000_000;
+    /** Failures are reported at most so often. */
+    private static final long REPORT_NS = TimeUnit.MINUTES.toNanos(1);
 
     /** The one wait of the polling thread. */
     private static final int ALL = 0;
@@ -174,12 +177,16 @@ public final class PolledWaits {
     }
 
     private void run() {
+        long nextReportNs = System.nanoTime();
         while (!closed) {
             try {
                 poll();
             } catch (Throwable failed) { // for example no memory for the thread that sleeps; later there may be some
-                Thread me = Thread.currentThread();
-                me.getUncaughtExceptionHandler().uncaughtException(me, failed);
+                if (System.nanoTime() - nextReportNs >= 0) {
+                    nextReportNs = System.nanoTime() + REPORT_NS;
+                    Thread me = Thread.currentThread();
+                    me.getUncaughtExceptionHandler().uncaughtException(me, failed);
+                }
                 endAll(); // their threads look themselves, and wait again
                 Polling.sleepNs(FAILED_NS);
             }

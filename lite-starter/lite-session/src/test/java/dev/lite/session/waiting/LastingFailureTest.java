@@ -1,0 +1,56 @@
+package dev.lite.session.waiting;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.os.FutexWords;
+import dev.lite.testing.Waits;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/** The polling thread fails whenever it polls, as when the process has no memory for a thread. */
+@Isolated("it replaces the process' handler of uncaught exceptions")
+class LastingFailureTest {
+    private static final int WAITS = 5;
+
+    private static final class Failing implements PolledWaits.Wait {
+        private int polls;
+
+        @Override
+        public PolledWaits.Polled poll() {
+            polls++;
+            throw new OutOfMemoryError("on purpose");
+        }
+
+        @Override
+        public boolean isReady() {
+            return false;
+        }
+
+        @Override
+        public boolean announce(FutexWords words) {
+            return true;
+        }
+    }
+
+    @Test
+    void itIsReportedOnceAndEndsEachWait() {
+        AtomicInteger reports = new AtomicInteger();
+        Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> reports.incrementAndGet());
+        PolledWaits waits = new PolledWaits("polls", 0);
+        try {
+            Failing failing = new Failing();
+            Waits.join(Thread.ofVirtual().start(() -> {
+                for (int i = 0; i < WAITS; i++) {
+                    waits.await(failing, System.nanoTime() + Waits.seconds(60).toNanos());
+                }
+            }));
+            assertThat(failing.polls).isGreaterThanOrEqualTo(WAITS);
+            assertThat(reports).hasValue(1);
+        } finally {
+            waits.close();
+            Thread.setDefaultUncaughtExceptionHandler(before);
+        }
+    }
+}
