@@ -81,6 +81,11 @@ class PolledWaitsTest {
         public PolledWaits.Polled poll() {
             throw new OutOfMemoryError("on purpose");
         }
+
+        @Override
+        public boolean isReady() {
+            return true; // else the platform thread would sleep, if it looks first
+        }
     }
 
     @Test
