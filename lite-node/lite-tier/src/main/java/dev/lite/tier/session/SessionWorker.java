@@ -3,19 +3,15 @@ package dev.lite.tier.session;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
-import dev.lite.api.LmrFreedException;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Unrecoverable;
-import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
-import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.FairShares;
-import dev.lite.tier.TierHandle;
 import dev.lite.tier.peer.PollRole;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -31,27 +27,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands, executes them between
- * the LMR and the slot's window, and completes them. If a command is slow, for example because a peer does not answer,
+ * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands and {@linkplain
+ * CommandExecution executes} them. If a command is slow, for example because a peer does not answer,
  * the {@link SessionWatch} starts another thread for the next commands; the first thread completes its command and
  * ends. Each thread serves a different slot, so there are at most as many threads as slots. The further threads of all
  * sessions of a principal are limited, too: without a place for one, the next commands wait until a slow one has ended.
  * A session without commands for a while {@linkplain RestingSessions rests}: it has no thread.
  * This object owns the memory; the last thread to end unmaps it.
  *
- * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local
- * variable, and checked there; a window only ever holds data. A command that LITE's client never sends ends the
- * session. A refused command (bounds, permission, stale handle) completes with its error.
- *
  * <p>A slot has one command at a time. Submitting a slot whose command is under way ends the session: otherwise an
- * application could start operations and threads without bound.
- *
- * <p>Allocates nothing per command, except when it fails, or is one of {@link RpcCommands} or of {@link PostedTransfers}.
+ * application could start operations and threads without bound. Allocates nothing per command.
  */
 final class SessionWorker {
-    /** Command timeouts are capped at one hour, like the default for control requests. */
-    private static final long TIMEOUT_NS_MAX = TimeUnit.HOURS.toNanos(1);
-
     private static final Logger LOG = LoggerFactory.getLogger(SessionWorker.class);
 
     /** The end of the session wakes the thread. This bounds the wait if the application overwrote the doorbell. */
@@ -79,9 +66,7 @@ final class SessionWorker {
     private final long restAfterNs;
     private final SharedMemory memory;
     private final SessionArea area;
-    private final HandleTable handles;
     private final RpcCommands rpc;
-    private final SessionLocks locks;
     private final StagedWait wait;
     private final Consumer<String> violation;
     /** A place for each serving thread but one. */
@@ -91,7 +76,7 @@ final class SessionWorker {
     private final Doorbell doorbell;
     private final AreaSlots slots;
     private final PostedTransfers transfers;
-    private final CommandCounts counts = new CommandCounts();
+    private final CommandExecution commands;
 
     /** Threads that were replaced and still execute their last command; seldom any. Replaced with every change, under this. */
     private volatile Server[] replaced = {};
@@ -159,9 +144,7 @@ final class SessionWorker {
         this.restAfterNs = restAfterNs;
         this.memory = memory;
         this.area = area;
-        this.handles = handles;
         this.rpc = rpc;
-        this.locks = locks;
         wait = new StagedWait(spins);
         this.violation = violation;
         this.furtherThreads = furtherThreads;
@@ -169,6 +152,7 @@ final class SessionWorker {
         doorbell = new Doorbell(base);
         slots = new AreaSlots(session, base, area, watch, lines);
         transfers = new PostedTransfers(slots, transfersMax, this::unmapIfEnded);
+        commands = new CommandExecution(area, base, handles, rpc, locks, slots, transfers);
     }
 
     /** Starts to serve. Once. */
@@ -241,7 +225,7 @@ final class SessionWorker {
     }
 
     /** A thread that serves. */
-    private final class Server implements Runnable {
+    private final class Server implements Runnable, CommandExecution.Executor {
         /** Odd while it executes a command. Written by its own thread, read by the watch. */
         private volatile long progress;
 
@@ -325,14 +309,16 @@ final class SessionWorker {
          * Takes the poll role if it is free, so that what a command of this session waits for wakes no other thread. The
          * thread never blocks while it holds the role, and polls in each turn.
          */
-        void takeRole() {
+        @Override
+        public void takeRole() {
             PollRole free = role == null ? rpc.pollRole() : null;
             if (free != null && free.takeOrAsk()) {
                 role = free;
             }
         }
 
-        void releaseRole() {
+        @Override
+        public void releaseRole() {
             PollRole held = role;
             if (held != null) {
                 role = null;
@@ -340,9 +326,21 @@ final class SessionWorker {
             }
         }
 
-        /** Called before a command that may block, and with -1 before its slot is completed. */
-        void blockingSlot(int slot) {
+        @Override
+        public boolean holdsRole() {
+            return role != null;
+        }
+
+        @Override
+        public void blocking(int slot) {
             BLOCKING_SLOT.setRelease(this, slot);
+        }
+
+        @Override
+        public void submitted() {
+            if (leader != this) {
+                doorbell.ring(); // replaced just before it deferred the command; its substitute may be blocked
+            }
         }
 
         /** Called at the start and at the end of a command. */
@@ -500,7 +498,7 @@ final class SessionWorker {
 
     /** What the application has asked for so far. Any thread. */
     Map<Kind, Count> operations() {
-        return counts.sums();
+        return commands.operations();
     }
 
     /** Unmaps the memory of a worker that was never started. */
@@ -603,7 +601,7 @@ final class SessionWorker {
         }
         long waiting = (long) FETCHED.getAndBitwiseOr(this, bits) & bits;
         if (waiting != 0) {
-            throw submittedTwice(Long.numberOfTrailingZeros(waiting));
+            throw commands.submittedTwice(Long.numberOfTrailingZeros(waiting));
         }
         done += serveFetched(server);
         if (leader != server) {
@@ -628,7 +626,7 @@ final class SessionWorker {
     /** Executes a command that was just submitted. */
     private void serveNew(Server server, int slot) {
         if (transfers.isUnderWay(slot) || rpc.isUnderWay(slot) || isBlocking(slot)) {
-            throw submittedTwice(slot);
+            throw commands.submittedTwice(slot);
         }
         serveOne(server, slot, true);
     }
@@ -642,115 +640,13 @@ final class SessionWorker {
         return false;
     }
 
-    private SessionViolation submittedTwice(int slot) {
-        int op = RawMemory.getIntAcquire(base + SessionArea.slotOffset(slot) + SessionArea.OP);
-        return new SessionViolation(
-                "%s was submitted in slot %d, which still has a command under way".formatted(Op.nameOf(op), slot));
-    }
-
     private void serveOne(Server server, int slot, boolean mayDefer) {
         if (server.idle) {
             server.idle = false; // before wake(): the watch sets its own flag, then checks idle
             watch.wake();
         }
         server.step();
-        serve(server, slot, mayDefer);
+        commands.execute(server, slot, mayDefer);
         server.step();
-    }
-
-    private void serve(Server server, int slot, boolean mayDefer) {
-        long at = base + SessionArea.slotOffset(slot);
-        // Acquire reads, so that each word is read exactly once, here.
-        int op = RawMemory.getIntAcquire(at + SessionArea.OP);
-        long lh = RawMemory.getLongAcquire(at + SessionArea.LH);
-        long offset = RawMemory.getLongAcquire(at + SessionArea.OFFSET);
-        long length = RawMemory.getLongAcquire(at + SessionArea.LENGTH);
-        long operand0 = RawMemory.getLongAcquire(at + SessionArea.OPERAND0);
-        long operand1 = RawMemory.getLongAcquire(at + SessionArea.OPERAND1);
-        // The application can write any number; 0 would select the node's own deadline.
-        long timeoutNs = Math.clamp(RawMemory.getLongAcquire(at + SessionArea.TIMEOUT_NS), 1, TIMEOUT_NS_MAX);
-        if (length < 0 || length > area.windowBytes()) {
-            throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
-                    .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
-        }
-        long unused = counts.count(slot, op, length);
-        if (Op.mayWait(op)) {
-            if (op != Op.REPLY && op != Op.FAIL && op != Op.LOCK) {
-                server.takeRole(); // before the post, so that the answer finds it taken
-            }
-            boolean soon = server.role != null;
-            if (!rpc.start(
-                    new RpcCommands.Command(slot, op, lh, offset, length, operand0, operand1, timeoutNs, soon),
-                    slots)) {
-                throw submittedTwice(slot);
-            }
-            return;
-        }
-        if (Op.isLock(op)) {
-            server.releaseRole(); // it may block
-            serveLock(server, slot, op, lh, operand0);
-            return;
-        }
-        TierHandle handle = handles.find(lh);
-        if (handle == null) {
-            slots.fail(slot, new LmrFreedException(HandleTable.staleText(lh)));
-            return;
-        }
-        long window = base + area.windowOffset(slot);
-        long result = 0;
-        try {
-            locks.requireNoneLost();
-            if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, server.role != null)) {
-                if (leader != server) {
-                    doorbell.ring(); // replaced just before it deferred the command; its substitute may be blocked
-                }
-                return;
-            }
-            server.releaseRole(); // the rest may block
-            server.blockingSlot(slot);
-            switch (op) {
-                case Op.READ -> handle.read(offset, window, length, timeoutNs);
-                case Op.WRITE -> handle.write(offset, window, length, timeoutNs);
-                case Op.FETCH_ADD -> result = handle.fetchAdd(offset, operand0, timeoutNs);
-                case Op.TEST_SET -> result = handle.testSet(offset, operand0, operand1, timeoutNs);
-                case Op.MEMSET -> handle.memset(offset, length, (byte) operand0, timeoutNs);
-                default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
-            }
-        } catch (SessionViolation bad) {
-            throw bad;
-        } catch (RuntimeException failure) {
-            server.blockingSlot(-1);
-            slots.fail(slot, op, failure);
-            return;
-        }
-        server.blockingSlot(-1);
-        slots.complete(slot, 0, result);
-    }
-
-    private void serveLock(Server server, int slot, int op, long number, long operand) {
-        long result;
-        server.blockingSlot(slot);
-        try {
-            result = switch (op) {
-                case Op.TRY_LOCK -> locks.tryAcquire(number, operand);
-                case Op.UNLOCK -> locks.releaseAtOnce(number, operand) ? 1 : 0;
-                default -> locks.isHeld(number, operand) ? 1 : 0;
-            };
-        } catch (RuntimeException failure) {
-            server.blockingSlot(-1);
-            slots.fail(slot, op, failure);
-            return;
-        }
-        server.blockingSlot(-1);
-        slots.complete(slot, 0, result);
-    }
-
-    /** The application wrote something that LITE's client never writes. */
-    private static final class SessionViolation extends RuntimeException {
-        private static final long serialVersionUID = 1L;
-
-        SessionViolation(String message) {
-            super(message, null, false, false);
-        }
     }
 }
