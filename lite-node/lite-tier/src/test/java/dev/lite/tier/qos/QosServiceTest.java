@@ -19,6 +19,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -32,8 +33,9 @@ class QosServiceTest {
     private final RemoteMemory lowLanes = memory("low");
     private Optional<String> noLanes = Optional.empty();
     private final AtomicInteger gateChanges = new AtomicInteger();
-    /** Each source of permits gives as many as this at each refill. */
-    private volatile long batch;
+    /** Each source of permits gives this once, at a refill by the test or by the service's own thread. */
+    private volatile Batch batch = new Batch(0);
+
     /** Operations of high priority on mapped memory. */
     private volatile int copies;
 
@@ -58,9 +60,12 @@ class QosServiceTest {
             },
             gateChanges::incrementAndGet,
             rate -> new Permits() {
+                private final AtomicReference<Batch> given = new AtomicReference<>(batch);
+
                 @Override
                 public long takeAll() {
-                    return batch;
+                    Batch next = batch;
+                    return given.getAndSet(next) == next ? 0 : next.permits;
                 }
 
                 @Override
@@ -89,6 +94,14 @@ class QosServiceTest {
                     return copies;
                 }
             });
+
+    private static final class Batch {
+        private final long permits;
+
+        Batch(long permits) {
+            this.permits = permits;
+        }
+    }
 
     private static RemoteMemory memory(String name) {
         return (RemoteMemory) Proxy.newProxyInstance(
@@ -191,7 +204,7 @@ class QosServiceTest {
         assertThat(Objects.requireNonNull(high.admission(false)).isLimited(false))
                 .isFalse();
 
-        batch = 4096;
+        batch = new Batch(4096);
         service.tick(fromNs + 51 * TICK_NS);
         assertThat(admission.tryTake(false, 4096)).isTrue();
         assertThat(admission.tryTake(false, 4096)).as("the permits are used up").isFalse();
@@ -317,9 +330,10 @@ class QosServiceTest {
         service.set(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(1L << 20, null))));
         Admission admission =
                 Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
-        batch = 10_000;
+        batch = new Batch(10_000);
         service.tick(System.nanoTime());
         assertThat(admission.tryTake(false, 1 << 24)).isTrue();
+        batch = new Batch(10_000);
         service.tick(System.nanoTime());
         assertThat(admission.tryTake(false, 8)).as("the debt is not paid yet").isFalse();
     }
