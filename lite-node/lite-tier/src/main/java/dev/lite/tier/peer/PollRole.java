@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import dev.lite.fabric.Fabric;
+import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
@@ -114,7 +115,7 @@ public final class PollRole implements AutoCloseable {
         this.fabric = fabric;
         this.holdersWait = new StagedWait(spins);
         this.lookersWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
-        this.virtualsWait = StagedWait.ofCarrier(spins);
+        this.virtualsWait = StagedWait.ofCarrier(spins, ThreadPriority::yieldProcessor);
         this.standbysWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.pollCost = fabric.pollCost();
         this.turns = pollCost == 1 ? new Turns() : null;

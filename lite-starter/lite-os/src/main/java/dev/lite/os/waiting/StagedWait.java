@@ -1,6 +1,6 @@
 package dev.lite.os.waiting;
 
-import dev.lite.os.ThreadPriority;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a thread waits before it sleeps: first with pauses, then by yielding its processor. The sleep is the third stage and the
@@ -51,7 +51,9 @@ public final class StagedWait {
     private static final int PAUSE = 1 << YIELD_BITS;
     private static final int PAUSES_MAX = Integer.MAX_VALUE >> YIELD_BITS;
 
-    private final boolean givesProcessor;
+    /** Gives the processor away in place of a yield; null: the thread yields. */
+    private final @Nullable Runnable giveProcessor;
+
     private final int all;
     private final int least;
     private final int yields;
@@ -75,14 +77,14 @@ public final class StagedWait {
      *     {@value #YIELDS_MAX}; with 0 a thread sleeps at once
      */
     public StagedWait(int pauses) {
-        this(pauses, false);
+        this(pauses, null);
     }
 
-    private StagedWait(int pauses, boolean givesProcessor) {
+    private StagedWait(int pauses, @Nullable Runnable giveProcessor) {
         if (pauses < 0 || pauses > PAUSES_MAX) {
             throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(pauses, PAUSES_MAX));
         }
-        this.givesProcessor = givesProcessor;
+        this.giveProcessor = giveProcessor;
         this.all = pauses;
         this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
         this.yields = Math.min(YIELDS_MAX, pauses);
@@ -94,9 +96,10 @@ public final class StagedWait {
      * need. So the thread must also {@linkplain #letOthersRun let the others} on its carrier run.
      *
      * @param pauses as in the constructor
+     * @param giveProcessor gives the processor of the carrier away, as sched_yield(2) does
      */
-    public static StagedWait ofCarrier(int pauses) {
-        return new StagedWait(pauses, true);
+    public static StagedWait ofCarrier(int pauses, Runnable giveProcessor) {
+        return new StagedWait(pauses, giveProcessor);
     }
 
     /**
@@ -131,8 +134,9 @@ public final class StagedWait {
             return rest;
         }
         long beginNs = System.nanoTime();
-        if (givesProcessor) {
-            ThreadPriority.yieldProcessor();
+        Runnable give = giveProcessor;
+        if (give != null) {
+            give.run();
         } else {
             Thread.yield();
             if (Thread.currentThread().isVirtual()) {

@@ -3,6 +3,7 @@ package dev.lite.os.waiting;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.os.ThreadPriority;
 import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
@@ -71,7 +72,7 @@ class StagedWaitTest {
         AtomicInteger processors = new AtomicInteger();
         Waits.join(Thread.ofVirtual().start(() -> {
             places.set(stepsInVain(new StagedWait(PAUSES)));
-            processors.set(stepsInVain(StagedWait.ofCarrier(PAUSES)));
+            processors.set(stepsInVain(StagedWait.ofCarrier(PAUSES, ThreadPriority::yieldProcessor)));
         }));
         assertThat(places).hasValue(PAUSES + 100); // others on the carrier are no busy processes
         assertThat(processors.get()).isBetween(PAUSES + 1, PAUSES + 100);

@@ -3,6 +3,7 @@ package dev.lite.session.waiting;
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
+import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
@@ -110,7 +111,7 @@ public final class PolledWaits {
      */
     public PolledWaits(String name, int spins) {
         this.name = name;
-        wait = StagedWait.ofCarrier(spins);
+        wait = StagedWait.ofCarrier(spins, ThreadPriority::yieldProcessor);
         sleep = new VirtualWaits(new Words(), 0); // the polling thread has looked already
     }
 
