@@ -107,33 +107,40 @@ final class CommandExecution {
             }
             return;
         }
-        if (Op.isLock(op)) {
-            thread.releaseRole(); // it may block
-            executeLock(thread, slot, op, lh, operand0);
-            return;
-        }
-        TierHandle handle = handles.find(lh);
-        if (handle == null) {
-            slots.fail(slot, new LmrFreedException(HandleTable.staleText(lh)));
-            return;
-        }
-        long window = base + area.windowOffset(slot);
-        long result = 0;
+        long result;
         try {
-            locks.requireNoneLost();
-            if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, thread.holdsRole())) {
-                thread.submitted();
-                return;
-            }
-            thread.releaseRole(); // the rest may block
-            thread.blocking(slot);
-            switch (op) {
-                case Op.READ -> handle.read(offset, window, length, timeoutNs);
-                case Op.WRITE -> handle.write(offset, window, length, timeoutNs);
-                case Op.FETCH_ADD -> result = handle.fetchAdd(offset, operand0, timeoutNs);
-                case Op.TEST_SET -> result = handle.testSet(offset, operand0, operand1, timeoutNs);
-                case Op.MEMSET -> handle.memset(offset, length, (byte) operand0, timeoutNs);
-                default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
+            if (Op.isLock(op)) {
+                mayBlock(thread, slot);
+                result = lock(op, lh, operand0);
+            } else {
+                TierHandle handle = handles.find(lh);
+                if (handle == null) {
+                    throw new LmrFreedException(HandleTable.staleText(lh));
+                }
+                locks.requireNoneLost();
+                if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, thread.holdsRole())) {
+                    thread.submitted();
+                    return;
+                }
+                mayBlock(thread, slot);
+                long window = base + area.windowOffset(slot);
+                result = switch (op) {
+                    case Op.READ -> {
+                        handle.read(offset, window, length, timeoutNs);
+                        yield 0;
+                    }
+                    case Op.WRITE -> {
+                        handle.write(offset, window, length, timeoutNs);
+                        yield 0;
+                    }
+                    case Op.MEMSET -> {
+                        handle.memset(offset, length, (byte) operand0, timeoutNs);
+                        yield 0;
+                    }
+                    case Op.FETCH_ADD -> handle.fetchAdd(offset, operand0, timeoutNs);
+                    case Op.TEST_SET -> handle.testSet(offset, operand0, operand1, timeoutNs);
+                    default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
+                };
             }
         } catch (SessionViolation bad) {
             throw bad;
@@ -146,22 +153,17 @@ final class CommandExecution {
         slots.complete(slot, 0, result);
     }
 
-    private void executeLock(Executor thread, int slot, int op, long number, long operand) {
-        long result;
+    private static void mayBlock(Executor thread, int slot) {
+        thread.releaseRole();
         thread.blocking(slot);
-        try {
-            result = switch (op) {
-                case Op.TRY_LOCK -> locks.tryAcquire(number, operand);
-                case Op.UNLOCK -> locks.releaseAtOnce(number, operand) ? 1 : 0;
-                default -> locks.isHeld(number, operand) ? 1 : 0;
-            };
-        } catch (RuntimeException failure) {
-            thread.blocking(-1);
-            slots.fail(slot, op, failure);
-            return;
-        }
-        thread.blocking(-1);
-        slots.complete(slot, 0, result);
+    }
+
+    private long lock(int op, long number, long operand) {
+        return switch (op) {
+            case Op.TRY_LOCK -> locks.tryAcquire(number, operand);
+            case Op.UNLOCK -> locks.releaseAtOnce(number, operand) ? 1 : 0;
+            default -> locks.isHeld(number, operand) ? 1 : 0;
+        };
     }
 
     /** The violation of an application that submitted a slot whose command is under way. */

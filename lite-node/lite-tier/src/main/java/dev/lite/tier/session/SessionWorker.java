@@ -28,12 +28,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands and {@linkplain
- * CommandExecution executes} them. If a command is slow, for example because a peer does not answer,
- * the {@link SessionWatch} starts another thread for the next commands; the first thread completes its command and
- * ends. Each thread serves a different slot, so there are at most as many threads as slots. The further threads of all
- * sessions of a principal are limited, too: without a place for one, the next commands wait until a slow one has ended.
- * A session without commands for a while {@linkplain RestingSessions rests}: it has no thread.
- * This object owns the memory; the last thread to end unmaps it.
+ * CommandExecution executes} them. If a command is slow, for example because a peer does not answer, the {@link
+ * SessionWatch} starts another thread for the next commands; the first thread completes its command and ends. Each
+ * thread serves a different slot, so there are at most as many threads as slots. The further threads of all sessions of
+ * a principal are limited, too: without a place for one, the next commands wait until a slow one has ended. A session
+ * without commands for a while {@linkplain RestingSessions rests}: it has no thread. This object owns the memory; the
+ * last thread to end unmaps it.
  *
  * <p>A slot has one command at a time. Submitting a slot whose command is under way ends the session: otherwise an
  * application could start operations and threads without bound. Allocates nothing per command.

@@ -5,19 +5,21 @@ import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.TimeUnit;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Waits of virtual threads for words of shared memory. One virtual thread polls for all of them. After each event
- * it yields, so that the threads that the event concerns run next on its carrier, without a wake-up. When nothing came for a while it
- * parks, and a platform thread sleeps on the words of all waits ({@link VirtualWaits}).
+ * Waits of virtual threads for words of shared memory. One virtual thread polls for all of them. After each event it yields, so that
+ * the threads that the event concerns run next on its carrier, without a wake-up. Between its looks it gives the processor of its
+ * carrier away, since the other side may need it. When nothing came for a while it parks, and a platform thread sleeps on the words of
+ * all waits ({@link VirtualWaits}).
  *
  * <p>Only the polling thread ends a wait, and the waiting thread continues only after that. So the polling thread and, while it is
  * parked, the platform thread may read what belongs to a wait. Any thread.
@@ -34,7 +36,7 @@ public final class PolledWaits {
     /** After a failure of the polling thread. */
     private static final long FAILED_NS = 10_000_000;
     /** Failures are reported at most so often. */
-    private static final long REPORT_NS = TimeUnit.MINUTES.toNanos(1);
+    private static final Duration REPORT_EVERY = Duration.ofMinutes(1);
 
     /** The one wait of the polling thread. */
     private static final int ALL = 0;
@@ -178,13 +180,12 @@ public final class PolledWaits {
     }
 
     private void run() {
-        long nextReportNs = System.nanoTime();
+        RepeatedLines reports = new RepeatedLines(1, REPORT_EVERY);
         while (!closed) {
             try {
                 poll();
             } catch (Throwable failed) { // for example no memory for the thread that sleeps; later there may be some
-                if (System.nanoTime() - nextReportNs >= 0) {
-                    nextReportNs = System.nanoTime() + REPORT_NS;
+                if (reports.suffix("failed") != null) {
                     Thread me = Thread.currentThread();
                     me.getUncaughtExceptionHandler().uncaughtException(me, failed);
                 }
