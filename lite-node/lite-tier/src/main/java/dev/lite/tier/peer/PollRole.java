@@ -113,12 +113,13 @@ public final class PollRole implements AutoCloseable {
      */
     PollRole(Fabric fabric, int spins) {
         this.fabric = fabric;
-        this.holdersWait = new StagedWait(spins);
-        this.lookersWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.virtualsWait = StagedWait.ofCarrier(spins, ThreadPriority::yieldProcessor);
-        this.standbysWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.pollCost = fabric.pollCost();
         this.turns = pollCost == 1 ? new Turns() : null;
+        int lookersSpins = Math.min(PAUSES_OF_OTHERS_MAX, spins);
+        this.holdersWait = turns != null ? StagedWait.ofTurns(spins) : new StagedWait(spins);
+        this.lookersWait = turns != null ? StagedWait.ofTurns(lookersSpins) : new StagedWait(lookersSpins);
+        this.standbysWait = new StagedWait(lookersSpins);
         this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
         this.virtualPoller =

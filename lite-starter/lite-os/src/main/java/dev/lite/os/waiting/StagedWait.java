@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * time. So a yield that takes longer than {@value #LATE_NS} ns ends the wait. If fewer than {@value #GOOD_BETWEEN} waits were ended
  * by yields since the last such one, the next {@value #WITHOUT_MIN} waits make none; twice as many each time, up to
  * {@value #WITHOUT_MAX}. After more, the late yield was an exception, as when the host takes the processor from a virtual machine,
- * and yields continue.
+ * and yields continue. Such an exception makes the yields of all waiting threads late, so late yields that overlap count as one.
  *
  * <p>Any number of threads share one object. Updates may be lost, which only slows the adaptation down. Nothing is allocated.
  */
@@ -54,6 +54,7 @@ public final class StagedWait {
     /** Gives the processor away in place of a yield; null: the thread yields. */
     private final @Nullable Runnable giveProcessor;
 
+    private final boolean eachLateYieldCounts;
     private final int all;
     private final int least;
     private final int yields;
@@ -69,6 +70,8 @@ public final class StagedWait {
 
     private int withoutNext = WITHOUT_MIN;
     private int good;
+    /** The end of the last late yield that counted. */
+    private long lateUntilNs;
 
     /**
      * Begins with all pauses.
@@ -77,14 +80,16 @@ public final class StagedWait {
      *     {@value #YIELDS_MAX}; with 0 a thread sleeps at once
      */
     public StagedWait(int pauses) {
-        this(pauses, null);
+        this(pauses, null, false);
     }
 
-    private StagedWait(int pauses, @Nullable Runnable giveProcessor) {
+    private StagedWait(int pauses, @Nullable Runnable giveProcessor, boolean eachLateYieldCounts) {
         if (pauses < 0 || pauses > PAUSES_MAX) {
             throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(pauses, PAUSES_MAX));
         }
         this.giveProcessor = giveProcessor;
+        this.eachLateYieldCounts = eachLateYieldCounts;
+        this.lateUntilNs = System.nanoTime();
         this.all = pauses;
         this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
         this.yields = Math.min(YIELDS_MAX, pauses);
@@ -99,7 +104,17 @@ public final class StagedWait {
      * @param giveProcessor gives the processor of the carrier away, as sched_yield(2) does
      */
     public static StagedWait ofCarrier(int pauses, Runnable giveProcessor) {
-        return new StagedWait(pauses, giveProcessor);
+        return new StagedWait(pauses, giveProcessor, false);
+    }
+
+    /**
+     * For threads that take {@link Turns} when they sleep. Among many of them yields are late; each late yield counts, so that they
+     * sleep soon.
+     *
+     * @param pauses as in the constructor
+     */
+    public static StagedWait ofTurns(int pauses) {
+        return new StagedWait(pauses, null, true);
     }
 
     /**
@@ -143,8 +158,9 @@ public final class StagedWait {
                 return left - 1; // it gave nothing away but its place among the others of its carrier
             }
         }
-        if (System.nanoTime() - beginNs > LATE_NS) {
-            late();
+        long endNs = System.nanoTime();
+        if (endNs - beginNs > LATE_NS) {
+            late(beginNs, endNs);
             return 0;
         }
         return left - 1;
@@ -188,8 +204,14 @@ public final class StagedWait {
         }
     }
 
-    /** A yield was late. */
-    void late() {
+    /** A yield was late. The times are of {@link System#nanoTime}. */
+    void late(long beginNs, long endNs) {
+        if (!eachLateYieldCounts) {
+            if (beginNs - lateUntilNs < 0) {
+                return;
+            }
+            lateUntilNs = endNs;
+        }
         if (good < GOOD_BETWEEN) {
             without = withoutNext;
             withoutNext = Math.min(WITHOUT_MAX, 2 * withoutNext);

@@ -96,6 +96,12 @@ class StagedWaitTest {
         assertThat(StagedWait.yieldsOnly(withoutYields)).isEqualTo(withoutYields);
     }
 
+    /** A yield is late that begins after all before have ended. */
+    private static void late(StagedWait wait) {
+        long nowNs = System.nanoTime();
+        wait.late(nowNs, nowNs);
+    }
+
     private static int waitsWithoutYields(StagedWait wait) {
         int waits = 0;
         while ((wait.begin(1) & 0xff) == 0) {
@@ -109,7 +115,7 @@ class StagedWaitTest {
         StagedWait wait = new StagedWait(PAUSES);
         List<Integer> suspended = new ArrayList<>();
         for (int i = 0; i < 10; i++) {
-            wait.late();
+            late(wait);
             suspended.add(waitsWithoutYields(wait));
         }
         assertThat(suspended).containsExactly(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 16384);
@@ -118,18 +124,37 @@ class StagedWaitTest {
     @Test
     void aLateYieldAmongManyInTimeSuspendsNothing() {
         StagedWait wait = new StagedWait(PAUSES);
-        wait.late();
-        wait.late();
+        late(wait);
+        late(wait);
         waitsWithoutYields(wait);
         for (int late = 0; late < 2; late++) {
             for (int i = 0; i < 16; i++) {
                 wait.hit(StagedWait.yieldsOnly(wait.begin(1)));
             }
-            wait.late();
+            late(wait);
             assertThat(waitsWithoutYields(wait)).isZero();
         }
-        wait.late();
+        late(wait);
         assertThat(waitsWithoutYields(wait)).isEqualTo(64);
+    }
+
+    @Test
+    void lateYieldsOfSeveralThreadsAtTheSameTimeCountAsOne() {
+        assertThat(waitsAfterTwoLateYields(new StagedWait(PAUSES), 200)).isEqualTo(64);
+        assertThat(waitsAfterTwoLateYields(new StagedWait(PAUSES), 300)).isEqualTo(128);
+    }
+
+    @Test
+    void amongThreadsThatTakeTurnsEachLateYieldCounts() {
+        assertThat(waitsAfterTwoLateYields(StagedWait.ofTurns(PAUSES), 200)).isEqualTo(128);
+    }
+
+    /** The first yield takes from 100 to 300; the waits without yields after it and a second one. */
+    private static int waitsAfterTwoLateYields(StagedWait wait, long secondBegin) {
+        long nowNs = System.nanoTime();
+        wait.late(nowNs + 100, nowNs + 300);
+        wait.late(nowNs + secondBegin, nowNs + 400);
+        return waitsWithoutYields(wait);
     }
 
     @Test

@@ -51,7 +51,7 @@ public final class ChannelCaller implements AutoCloseable {
         this.area = area;
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
         generations = new int[area.slots()];
-        wait = new StagedWait(spins);
+        wait = StagedWait.ofTurns(spins);
         this.turns = turns;
         virtualsWait = new StagedWait(spins);
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
