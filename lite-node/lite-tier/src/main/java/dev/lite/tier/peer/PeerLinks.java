@@ -32,6 +32,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -240,31 +241,28 @@ public final class PeerLinks implements AutoCloseable {
      * registers again.
      */
     public boolean isCut(Epoch by) {
-        lock.lock();
-        try {
-            mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
-            return membership.epoch().number() >= by.number() // so that no process that it removed is admitted any more
-                    && linked.stream().noneMatch(peer -> Membership.isRemoved(by, peer.id(), peer.incarnation()))
-                    && mappers.keySet().stream()
-                            .noneMatch(remote -> Membership.isRemoved(
-                                    by, remote.node(), membership.incarnationOf(remote.node(), remote.process())));
-        } finally {
-            lock.unlock();
-        }
+        return isCut(node -> true, by);
     }
 
     /** {@link #isCut} for the processes that the epoch removed of one node only. */
     boolean isCutFrom(int node, Epoch by) {
+        return isCut(other -> other == node, by);
+    }
+
+    private boolean isCut(IntPredicate nodes, Epoch by) {
         lock.lock();
         try {
             mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
-            return membership.epoch().number() >= by.number()
+            return membership.epoch().number() >= by.number() // so that no process that it removed is admitted any more
                     && linked.stream()
-                            .noneMatch(peer -> peer.id() == node && Membership.isRemoved(by, node, peer.incarnation()))
+                            .noneMatch(peer ->
+                                    nodes.test(peer.id()) && Membership.isRemoved(by, peer.id(), peer.incarnation()))
                     && mappers.keySet().stream()
-                            .noneMatch(remote -> remote.node() == node
+                            .noneMatch(remote -> nodes.test(remote.node())
                                     && Membership.isRemoved(
-                                            by, node, membership.incarnationOf(node, remote.process())));
+                                            by,
+                                            remote.node(),
+                                            membership.incarnationOf(remote.node(), remote.process())));
         } finally {
             lock.unlock();
         }
