@@ -63,7 +63,7 @@ final class AllocationBench implements BenchMain.Benchmark {
         int rounds = Math.clamp(ROUNDS_BYTES / bytes, ROUNDS_MIN, ROUNDS_MAX);
         Times times = new Times(rounds);
         for (int round = 0; round < rounds; round++) {
-            while (node.usage().uncleanBytes() > 0) {
+            while (node.figures().usage().uncleanBytes() > 0) {
                 Polling.sleepNs(PAUSE_NS);
             }
             long begin = System.nanoTime();

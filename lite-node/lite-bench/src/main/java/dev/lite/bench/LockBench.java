@@ -229,7 +229,8 @@ final class LockBench implements BenchMain.Benchmark {
     }
 
     private static SyncStats stats(List<LiteNode> nodes) {
-        List<SyncStats> all = nodes.stream().map(LiteNode::syncStats).toList();
+        List<SyncStats> all =
+                nodes.stream().map(node -> node.figures().syncStats()).toList();
         return new SyncStats(
                 all.stream().mapToLong(SyncStats::waits).sum(),
                 all.stream().mapToLong(SyncStats::wakeUps).sum(),

@@ -52,7 +52,7 @@ final class RpcMemoryBench implements BenchMain.Benchmark {
                 }
             }
             underWay.forEach(CompletableFuture::join);
-            double ours = (double) pair.node().rpcMemoryBytes();
+            double ours = (double) pair.node().figures().rpcMemoryBytes();
             report.add(name, bytes / CALLS, "bytes", ours, 2.0 * UNDER_WAY * LARGEST);
         }
     }

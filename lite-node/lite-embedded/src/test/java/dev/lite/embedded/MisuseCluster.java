@@ -60,7 +60,7 @@ final class MisuseCluster {
     /** Bytes of LMRs in both arenas. */
     long lmrBytes() {
         return cluster.nodes().stream()
-                .mapToLong(node -> node.node().lmrBytes())
+                .mapToLong(node -> node.node().figures().lmrBytes())
                 .sum();
     }
 

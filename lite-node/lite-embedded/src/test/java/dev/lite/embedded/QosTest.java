@@ -70,11 +70,12 @@ class QosTest {
             for (int call = 0; call < 4; call++) {
                 replies.add(first.callAsync("first".getBytes(StandardCharsets.UTF_8), GENEROUS));
             }
-            Waits.until("the first calls are queued", () -> serving.node().queuedCalls() == 4);
+            Waits.until(
+                    "the first calls are queued", () -> serving.node().figures().queuedCalls() == 4);
             for (int call = 0; call < 4; call++) {
                 replies.add(second.callAsync("second".getBytes(StandardCharsets.UTF_8), GENEROUS));
             }
-            Waits.until("all calls are queued", () -> serving.node().queuedCalls() == 8);
+            Waits.until("all calls are queued", () -> serving.node().figures().queuedCalls() == 8);
             for (int call = 0; call < 8; call++) {
                 RpcCall next = calls.receive(GENEROUS);
                 received.add(new String(next.request().toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8));

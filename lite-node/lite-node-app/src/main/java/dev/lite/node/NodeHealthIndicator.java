@@ -51,7 +51,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("fabrics", fabrics())
                 .withDetail("draining", node.isDraining())
                 .withDetail("refusedRecords", directory.refusedRecords())
-                .withDetail("memory", node.usage());
+                .withDetail("memory", node.figures().usage());
     }
 
     /** Maps each peer to the fabric to it, or to the reason why there is none. */

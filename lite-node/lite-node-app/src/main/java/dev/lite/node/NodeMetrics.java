@@ -43,28 +43,28 @@ class NodeMetrics implements MeterBinder {
     }
 
     private void bindMemory(MeterRegistry registry) {
-        bytes(registry, "used", its -> its.node.usage().allocatedBytes());
-        bytes(registry, "free", its -> its.node.usage().freeBytes());
+        bytes(registry, "used", its -> its.node.figures().usage().allocatedBytes());
+        bytes(registry, "free", its -> its.node.figures().usage().freeBytes());
         gauge(
                 registry,
                 "lite.node.arena.extents",
                 "Allocated extents",
-                its -> its.node.usage().extents());
+                its -> its.node.figures().usage().extents());
         gauge(
                 registry,
                 "lite.node.lmrs.mapped",
                 "LMRs with a handle at this node",
-                its -> its.node.usage().mappedLmrs());
+                its -> its.node.figures().usage().mappedLmrs());
         gauge(
                 registry,
                 "lite.node.handles",
                 "Mapped handles of all sessions",
-                its -> its.node.usage().handles());
+                its -> its.node.figures().usage().handles());
         gauge(
                 registry,
                 "lite.node.reclaims",
                 "LMRs whose memory is not free yet",
-                its -> its.node.usage().reclaiming());
+                its -> its.node.figures().usage().reclaiming());
         gauge(
                 registry,
                 "lite.node.sessions",
@@ -118,7 +118,7 @@ class NodeMetrics implements MeterBinder {
         counter(
                         "lite.node.transfers.repeated",
                         "Transfers repeated after the loss of a connection",
-                        its -> its.node.repeatedTransfers())
+                        its -> its.node.figures().repeatedTransfers())
                 .register(registry);
     }
 
@@ -127,7 +127,7 @@ class NodeMetrics implements MeterBinder {
     }
 
     private Count transferred(String fabric, Kind kind) {
-        return node.transfers().getOrDefault(fabric, Map.of()).getOrDefault(kind, NONE);
+        return node.figures().transfers().getOrDefault(fabric, Map.of()).getOrDefault(kind, NONE);
     }
 
     private void bindCluster(MeterRegistry registry) {
@@ -168,15 +168,19 @@ class NodeMetrics implements MeterBinder {
         counter(
                         "lite.node.lock.waits",
                         "Waits for locks",
-                        its -> its.node.syncStats().waits())
+                        its -> its.node.figures().syncStats().waits())
                 .register(registry);
         counter(
                         "lite.node.standby.wakeups",
                         "Wake-ups of the thread that polls when no caller does",
-                        its -> its.node.standbyWakeups())
+                        its -> its.node.figures().standbyWakeups())
                 .register(registry);
-        gauge(registry, "lite.node.rpc.queued", "Calls that no server has received yet", its -> its.node.queuedCalls());
-        Gauge.builder("lite.node.rpc.memory", this, its -> its.node.rpcMemoryBytes())
+        gauge(
+                registry,
+                "lite.node.rpc.queued",
+                "Calls that no server has received yet",
+                its -> its.node.figures().queuedCalls());
+        Gauge.builder("lite.node.rpc.memory", this, its -> its.node.figures().rpcMemoryBytes())
                 .description("Memory of the arena that calls use")
                 .baseUnit("bytes")
                 .register(registry);

@@ -4,6 +4,7 @@ import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.NodeInfo;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.NodeFigures;
 import dev.lite.tier.session.SessionInfo;
 import java.time.Instant;
 import java.util.List;
@@ -65,7 +66,7 @@ record NodeStatus(
             int mappedLmrs,
             int handles,
             int reclaiming) {
-        private static Arena of(LiteNode.Usage usage) {
+        private static Arena of(NodeFigures.Usage usage) {
             return new Arena(
                     usage.arenaBytes(),
                     usage.allocatedBytes(),
@@ -115,26 +116,26 @@ record NodeStatus(
 
     static NodeStatus of(LiteNode node, long epoch, List<SessionInfo> sessions, Map<Kind, Count> operations) {
         Map<String, Map<String, Count>> transfers = new TreeMap<>();
-        node.transfers().forEach((fabric, counts) -> transfers.put(fabric, tags(counts)));
+        node.figures().transfers().forEach((fabric, counts) -> transfers.put(fabric, tags(counts)));
         return new NodeStatus(
                 node.nodeName(),
                 node.self().id(),
                 node.self().incarnation(),
                 epoch,
                 node.isDraining(),
-                Arena.of(node.usage()),
+                Arena.of(node.figures().usage()),
                 sessions.stream().map(Session::of).toList(),
                 links(node),
                 lockWaiters(node),
                 tags(operations),
                 transfers,
-                node.repeatedTransfers(),
+                node.figures().repeatedTransfers(),
                 node.laneTrouble());
     }
 
     private static Map<String, Integer> lockWaiters(LiteNode node) {
         Map<String, Integer> waiters = new TreeMap<>();
-        node.lockWaiters().entrySet().stream()
+        node.figures().lockWaiters().entrySet().stream()
                 .limit(LOCKS_MAX)
                 .forEach(lock -> waiters.put(Long.toString(lock.getKey()), lock.getValue()));
         return waiters;

@@ -14,7 +14,7 @@ import dev.lite.simulate.tier.Rule;
 import dev.lite.simulate.tier.Shape;
 import dev.lite.simulate.tier.Statics;
 import dev.lite.simulate.work.Workload;
-import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.NodeFigures;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -182,8 +182,8 @@ final class History {
 
     private boolean isEmpty() {
         for (Member member : cluster.members()) {
-            LiteNode.Usage usage = member.node().usage();
-            if (usage.reclaiming() > 0 || member.node().lmrBytes() > cluster.bytesKept(member)) {
+            NodeFigures.Usage usage = member.node().figures().usage();
+            if (usage.reclaiming() > 0 || member.node().figures().lmrBytes() > cluster.bytesKept(member)) {
                 return false;
             }
         }

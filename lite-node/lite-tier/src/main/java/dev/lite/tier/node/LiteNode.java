@@ -3,8 +3,6 @@ package dev.lite.tier.node;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
-import dev.lite.api.LiteStatistics.Count;
-import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Priority;
@@ -45,7 +43,6 @@ import dev.lite.tier.qos.SessionQos;
 import dev.lite.tier.rpc.RpcEngine;
 import dev.lite.tier.session.SessionBackend;
 import dev.lite.tier.sync.SyncService;
-import dev.lite.tier.sync.SyncStats;
 import dev.lite.tier.sync.WordMoves;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -54,7 +51,6 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Comparator;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -100,6 +96,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final OrderExecutor orders;
     private final SyncWords words;
     private final SyncService sync;
+    private final NodeFigures figures;
     private final ExecutorService executor;
     private final Thread cleaner;
     private boolean cleanerIsLowered; // confined to the cleaner
@@ -190,6 +187,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     new NodeClusterView(id, links, fencing),
                     executor,
                     config.pollSpins());
+            this.figures = new NodeFigures(arena, allocator, lmrs, sessions::size, rpc, posted, links, sync);
             CreatorQueries creatorQueries = new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), channel);
             this.orphans = new Orphans(
                     id,
@@ -356,12 +354,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller). */
     public Lite attach(String principal) {
         return new EmbeddedLite(
-                open(principal, "embedded", priority(principal), null), config.deadline(), this::allTransfers);
+                open(principal, "embedded", priority(principal), null), config.deadline(), figures::allTransfers);
     }
 
     /** {@link #attach(String)} with another priority than the configuration gives the principal. */
     public Lite attach(String principal, Priority priority) {
-        return new EmbeddedLite(open(principal, "embedded", priority, null), config.deadline(), this::allTransfers);
+        return new EmbeddedLite(open(principal, "embedded", priority, null), config.deadline(), figures::allTransfers);
     }
 
     /** The policy for quality of service of this node. */
@@ -448,83 +446,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return peer == null ? 0 : peer.endpoint().laneCount();
     }
 
-    /** The use of the arena, for health and metrics. */
-    public Usage usage() {
-        return new Usage(
-                arena.size(),
-                allocator.allocatedBytes(),
-                allocator.freeBytes(),
-                allocator.uncleanBytes(),
-                allocator.allocatedExtents(),
-                lmrs.mappings().lmrs(),
-                lmrs.mappings().size(),
-                sessions.size(),
-                lmrs.reclaimer().waiting());
-    }
-
-    /**
-     * A node's memory in numbers.
-     *
-     * @param arenaBytes bytes of the whole arena
-     * @param allocatedBytes bytes of LMRs
-     * @param freeBytes free bytes, clean or not
-     * @param uncleanBytes free bytes that are not clean yet
-     * @param extents of LMRs; the words of locks and barriers share some
-     * @param mappedLmrs LMRs with a handle at this node
-     * @param handles of all sessions
-     * @param sessions open sessions
-     * @param reclaiming LMRs whose memory is not freed yet
-     */
-    public record Usage(
-            long arenaBytes,
-            long allocatedBytes,
-            long freeBytes,
-            long uncleanBytes,
-            int extents,
-            int mappedLmrs,
-            int handles,
-            int sessions,
-            int reclaiming) {}
-
-    /** Bytes of the arena that RPC uses at this node now. */
-    public long rpcMemoryBytes() {
-        return rpc.memoryBytes();
-    }
-
-    /** Calls at this node that no server has received yet. */
-    public int queuedCalls() {
-        return rpc.queuedCalls();
-    }
-
-    /** Transfers to and from other nodes since the start, by fabric and kind, for metrics. */
-    public Map<String, Map<Kind, Count>> transfers() {
-        return posted.transfers();
-    }
-
-    private Map<Kind, Count> allTransfers() {
-        Map<Kind, Count> sums = new EnumMap<>(Kind.class);
-        transfers().values().forEach(counts -> counts.forEach((kind, count) -> sums.merge(kind, count, Count::plus)));
-        return sums;
-    }
-
-    /** How many transfers were repeated after the loss of a connection, for metrics. */
-    public long repeatedTransfers() {
-        return posted.repeatedTransfers();
-    }
-
-    /** How often a standby poll thread woke up because no caller polled, for metrics. */
-    public long standbyWakeups() {
-        return links.standbyWakeups();
-    }
-
-    /** The locks whose home is this node and that have waiters, by id: how many wait. Waiters that still spin are missing. */
-    public Map<Long, Integer> lockWaiters() {
-        return sync.waiting();
-    }
-
-    /** Statistics of contended locks, for metrics. */
-    public SyncStats syncStats() {
-        return sync.stats();
+    /** This node in numbers. */
+    public NodeFigures figures() {
+        return figures;
     }
 
     /** The default deadline of an operation. */
@@ -573,13 +497,6 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** Sets an action for when an operator has drained this node and wants it to leave. It runs on its own thread. */
     public void onLeave(Runnable action) {
         orders.onLeave(action);
-    }
-
-    /** Bytes of LMRs in this node's arena, without internal memory of the process. Scans the whole arena. */
-    public long lmrBytes() {
-        long[] bytes = new long[1];
-        allocator.forEachExtent((id, run) -> bytes[0] += run.length());
-        return bytes[0];
     }
 
     /** Whether this node takes no new memory because an operator drains or drained it. */

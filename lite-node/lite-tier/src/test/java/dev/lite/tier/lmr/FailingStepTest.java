@@ -65,7 +65,7 @@ class FailingStepTest {
             byte[] ones = new byte[BYTES];
             Arrays.fill(ones, (byte) 1);
             made.write(0, ones);
-            long before = cluster.node(2).usage().allocatedBytes();
+            long before = cluster.node(2).figures().usage().allocatedBytes();
             Masters masters =
                     Inside.field(cluster.node(0), "lmrs", LmrServices.class).masters();
             List<LmrHandle> next = new CopyOnWriteArrayList<>();
@@ -83,7 +83,7 @@ class FailingStepTest {
                                 Deadline tries = Deadline.in(Waits.seconds(3));
                                 while (!waited.get() && !tries.passed()) {
                                     if (record(cluster).state() == LmrRecord.State.LIVE
-                                            && cluster.node(2).usage().allocatedBytes() == before) {
+                                            && cluster.node(2).figures().usage().allocatedBytes() == before) {
                                         next.addAll(takeAll(cluster.attach(2).memory()));
                                         waited.set(true);
                                     }

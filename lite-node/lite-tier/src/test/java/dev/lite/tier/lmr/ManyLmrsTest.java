@@ -70,7 +70,7 @@ class ManyLmrsTest {
         InMemoryDirectory directory = new InMemoryDirectory.Store().open();
         try (directory;
                 LiteNode node = LiteNode.start(config, counted(directory), List.of(new ShmFabricProvider()))) {
-            long rest = node.usage().allocatedBytes();
+            long rest = node.figures().usage().allocatedBytes();
             Lite lite = node.attach("app");
             List<LmrHandle> handles = new ArrayList<>(LMRS);
             long callsBefore = directoryCalls.get();
@@ -85,7 +85,7 @@ class ManyLmrsTest {
                         .as("heap bytes for LMRs from number %d on", made)
                         .isLessThan(STEP * HEAP_BYTES_EACH_MAX);
             }
-            assertThat(node.usage().extents()).isGreaterThanOrEqualTo(LMRS);
+            assertThat(node.figures().usage().extents()).isGreaterThanOrEqualTo(LMRS);
             for (int count = 0; count < LMRS; count += 5_000) {
                 assertThat(handles.get(count).fetchAdd(0, 0)).isEqualTo(count);
             }
@@ -96,7 +96,7 @@ class ManyLmrsTest {
                         .as("heap bytes for freeing LMRs from number %d on", freed)
                         .isLessThan(STEP * HEAP_BYTES_EACH_MAX);
             }
-            assertThat(node.usage().allocatedBytes()).isEqualTo(rest);
+            assertThat(node.figures().usage().allocatedBytes()).isEqualTo(rest);
             // The node's background requests, whose number does not depend on the number of LMRs.
             assertThat(directoryCalls.get() - callsBefore).isLessThan(100);
         }

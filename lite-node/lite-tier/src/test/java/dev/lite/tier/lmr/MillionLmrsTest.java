@@ -71,7 +71,7 @@ class MillionLmrsTest {
             Waits.until(
                     "connected",
                     () -> peer.nodes().stream().noneMatch(node -> node.fabric().equals("none")));
-            long rest = maker.usage().allocatedBytes();
+            long rest = maker.figures().usage().allocatedBytes();
             long requestsBefore = requests.get();
             long heapBefore = usedHeap();
             long[] ids = new long[LMRS];
@@ -83,7 +83,7 @@ class MillionLmrsTest {
             });
             System.out.printf(
                     "%d bytes of heap for each LMR, at both nodes%n", (usedHeap() - heapBefore) / LMRS - Long.BYTES);
-            assertThat(maker.usage().extents()).isGreaterThanOrEqualTo(LMRS);
+            assertThat(maker.figures().usage().extents()).isGreaterThanOrEqualTo(LMRS);
             timed("mapped by id at the other node, read, unmapped", MAPPED_EVERY, index -> {
                 byte[] read = new byte[Integer.BYTES];
                 try (LmrHandle mapped = atPeer.memory().map(ids[index], Permission.READ)) {
@@ -95,7 +95,7 @@ class MillionLmrsTest {
                     "freed",
                     1,
                     index -> atMaker.memory().map(ids[index], Permission.MASTER).free());
-            Waits.until("every byte is free", () -> maker.usage().allocatedBytes() == rest);
+            Waits.until("every byte is free", () -> maker.figures().usage().allocatedBytes() == rest);
             assertThat(requests.get() - requestsBefore)
                     .as("requests to the directory")
                     .isZero();

@@ -75,7 +75,7 @@ class MoveFailureTest {
     private static long allocated(TestCluster cluster, int nodes) {
         long sum = 0;
         for (int node = 0; node < nodes; node++) {
-            sum += cluster.node(node).usage().allocatedBytes();
+            sum += cluster.node(node).figures().usage().allocatedBytes();
         }
         return sum;
     }

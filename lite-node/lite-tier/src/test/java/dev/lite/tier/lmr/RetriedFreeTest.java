@@ -36,7 +36,7 @@ class RetriedFreeTest {
     void itIsFreedAlsoWhileAnApplicationTriesToAllocateAllTheTime() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             LiteNode node = cluster.node(0);
-            long before = node.usage().allocatedBytes();
+            long before = node.figures().usage().allocatedBytes();
             LmrHandle made = cluster.attach(0)
                     .memory()
                     .malloc(LmrSpec.of(1 << 20)
@@ -61,7 +61,7 @@ class RetriedFreeTest {
                 Waits.until("an attempt has failed", () -> !again.isEmpty());
                 network.resume("n1");
 
-                Waits.until("the memory is free", () -> node.usage().allocatedBytes() == before);
+                Waits.until("the memory is free", () -> node.figures().usage().allocatedBytes() == before);
             } finally {
                 over.set(true);
                 Waits.join(allocating);

@@ -109,9 +109,9 @@ class ReturnedNodeTest {
 
             freed.free();
 
-            assertThat(master.usage().reclaiming()).isOne();
+            assertThat(master.figures().usage().reclaiming()).isOne();
             cluster.store().setKeeper(true);
-            Waits.until("the memory is free", () -> master.usage().reclaiming() == 0);
+            Waits.until("the memory is free", () -> master.figures().usage().reclaiming() == 0);
         }
     }
 
@@ -136,10 +136,10 @@ class ReturnedNodeTest {
 
             freed.free();
 
-            assertThat(master.usage().reclaiming()).isOne();
+            assertThat(master.figures().usage().reclaiming()).isOne();
             news.release();
             cluster.awaitConnections();
-            Waits.until("the memory is free", () -> master.usage().reclaiming() == 0);
+            Waits.until("the memory is free", () -> master.figures().usage().reclaiming() == 0);
             assertThatThrownBy(() -> returned.fetchAdd(0, 1)).hasMessageContaining("freed");
         }
     }
@@ -177,7 +177,7 @@ class ReturnedNodeTest {
             cluster.directory(0).setAvailable(false);
             cluster.directory(0).expireSession();
             Waits.until("n0 is fenced", () -> cluster.directory(1).epoch().isFenced(0, before));
-            Waits.until("the move is undone", () -> target.lmrBytes() == 0);
+            Waits.until("the move is undone", () -> target.figures().lmrBytes() == 0);
             List<LmrHandle> next = allMemoryOf(target);
             cluster.directory(0).setAvailable(true);
             cluster.awaitConnections();

@@ -66,7 +66,7 @@ class EndWhilePublishingTest {
     }
 
     private long reads() {
-        return node.transfers().values().stream()
+        return node.figures().transfers().values().stream()
                 .mapToLong(counts ->
                         counts.getOrDefault(Kind.READ, new Count(0, 0)).operations())
                 .sum();

@@ -184,7 +184,7 @@ class EveryOperationTest {
         Waits.until(
                 "the memory of the previous test is free",
                 () -> IntStream.range(0, 3)
-                        .allMatch(node -> cluster.node(node).usage().reclaiming() == 0));
+                        .allMatch(node -> cluster.node(node).figures().usage().reclaiming() == 0));
         lite = attach();
         memory = lite.memory();
     }
@@ -534,7 +534,7 @@ class EveryOperationTest {
 
     private long allocated() {
         return LongStream.range(0, 3)
-                .map(node -> cluster.node((int) node).usage().allocatedBytes())
+                .map(node -> cluster.node((int) node).figures().usage().allocatedBytes())
                 .sum();
     }
 

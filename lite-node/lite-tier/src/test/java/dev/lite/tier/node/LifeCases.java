@@ -183,7 +183,7 @@ interface LifeCases extends NodeCases {
         }
         awaitRest(cluster, rest);
         for (int node = 0; node < 3; node++) {
-            assertThat(cluster.node(node).usage().handles()).isZero();
+            assertThat(cluster.node(node).figures().usage().handles()).isZero();
         }
         // Its old contents are visible to no other LMR.
         LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(6 << 20).withPlacement(Placement.spread()));
@@ -220,7 +220,7 @@ interface LifeCases extends NodeCases {
         assertThat(read(other.memory().map("stays", Permission.READ), 0, 1)).containsExactly(42);
         other.memory().map("stays", Permission.MASTER).free();
         awaitRest(cluster, rest);
-        assertThat(cluster.node(0).usage().sessions()).isZero();
+        assertThat(cluster.node(0).figures().usage().sessions()).isZero();
     }
 
     @Test

@@ -100,7 +100,7 @@ interface LimitCases extends NodeCases {
             memory.map("again", Permission.READ);
             master.free();
         }
-        assertThat(mapper.usage().handles()).isZero();
+        assertThat(mapper.figures().usage().handles()).isZero();
     }
 
     @Test
@@ -109,7 +109,7 @@ interface LimitCases extends NodeCases {
         long[] rest = atRest(cluster);
         LmrHandle filler = cluster.attach(2)
                 .memory()
-                .malloc(LmrSpec.of(cluster.node(2).usage().freeBytes() - (1 << 20)));
+                .malloc(LmrSpec.of(cluster.node(2).figures().usage().freeBytes() - (1 << 20)));
         long[] filled = atRest(cluster);
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> cluster.attach(0)
@@ -131,7 +131,7 @@ interface LimitCases extends NodeCases {
     @Test
     default void aFullNodeReportsItsSizes() {
         TestCluster cluster = cluster(1);
-        LiteNode.Usage usage = cluster.node(0).usage();
+        NodeFigures.Usage usage = cluster.node(0).figures().usage();
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> cluster.attach(0).memory().malloc(LmrSpec.of(usage.freeBytes() + 1)))
                 .withMessageContaining("node n0 has ")
@@ -147,8 +147,9 @@ interface LimitCases extends NodeCases {
                         .malloc(LmrSpec.of(Long.MAX_VALUE).withPlacement(Placement.on("n0"))))
                 .isInstanceOf(LimitExceededException.class);
         Waits.until(
-                "no memory is being reclaimed", () -> cluster.node(0).usage().reclaiming() == 0);
-        assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(usage.allocatedBytes());
+                "no memory is being reclaimed",
+                () -> cluster.node(0).figures().usage().reclaiming() == 0);
+        assertThat(cluster.node(0).figures().usage().allocatedBytes()).isEqualTo(usage.allocatedBytes());
     }
 
     @Test
@@ -156,12 +157,12 @@ interface LimitCases extends NodeCases {
         TestCluster cluster = limited();
         LtMemory alice = cluster.node(0).attach("alice").memory();
         LmrHandle first = alice.malloc(shared(600 << 10, "first"));
-        long before = cluster.node(0).usage().allocatedBytes();
+        long before = cluster.node(0).figures().usage().allocatedBytes();
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> alice.malloc(LmrSpec.of(500 << 10)))
                 .withMessage(
                         "principal \"alice\" has 614400 bytes at node n0; the request needs 512000 more, the limit is 1048576 (lite.node.limits.bytes-per-principal)");
-        assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before);
+        assertThat(cluster.node(0).figures().usage().allocatedBytes()).isEqualTo(before);
         // Each node and each principal has its own limit.
         LmrHandle there = alice.malloc(shared(500 << 10, "there").withPlacement(Placement.on("n1")));
         assertThatExceptionOfType(LimitExceededException.class)

@@ -73,7 +73,7 @@ abstract class LiteNodeContract implements DataCases, WordCases, LifeCases, Limi
 
     static long allocated(TestCluster cluster, int... nodes) {
         return Arrays.stream(nodes)
-                .mapToLong(node -> cluster.node(node).usage().allocatedBytes())
+                .mapToLong(node -> cluster.node(node).figures().usage().allocatedBytes())
                 .sum();
     }
 
@@ -87,6 +87,7 @@ abstract class LiteNodeContract implements DataCases, WordCases, LifeCases, Limi
                 "all memory is free again",
                 () -> Arrays.equals(atRest(cluster), rest)
                         && IntStream.range(0, 3)
-                                .allMatch(node -> cluster.node(node).usage().reclaiming() == 0));
+                                .allMatch(node ->
+                                        cluster.node(node).figures().usage().reclaiming() == 0));
     }
 }

@@ -47,10 +47,10 @@ interface RestartCases extends NodeCases {
                 cluster.attach(0).memory().malloc(shared(900_000, "kept").withPlacement(Placement.spread()));
         LmrHandle mapper = cluster.attach(1).memory().map("kept", DATA[0], DATA);
         master.write(0, data);
-        long before = cluster.node(2).usage().allocatedBytes();
+        long before = cluster.node(2).figures().usage().allocatedBytes();
         cluster.stop("n2");
         cluster.start("n2");
-        assertThat(cluster.node(2).usage().allocatedBytes()).isEqualTo(before);
+        assertThat(cluster.node(2).figures().usage().allocatedBytes()).isEqualTo(before);
         cluster.awaitConnections();
         assertThat(Arrays.equals(read(mapper, 0, 900_000), data)).isTrue();
         mapper.write(17, new byte[] {1, 2, 3});
@@ -59,7 +59,8 @@ interface RestartCases extends NodeCases {
         assertThat(again.fetchAdd(0, 1)).isEqualTo(mapper.fetchAdd(0, 1) - 1);
         master.free();
         assertThatThrownBy(() -> again.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
-        Waits.until("its memory is free", () -> cluster.node(2).usage().allocatedBytes() < before);
+        Waits.until(
+                "its memory is free", () -> cluster.node(2).figures().usage().allocatedBytes() < before);
     }
 
     @Test

@@ -69,19 +69,21 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         TestCluster cluster = cluster(2);
         LiteNode master = cluster.start(cluster.withDeadline("n2", Waits.seconds(0.3)));
         cluster.awaitConnections();
-        long rest = cluster.node(0).usage().allocatedBytes();
+        long rest = cluster.node(0).figures().usage().allocatedBytes();
         LmrHandle handle = master.attach("app").memory().malloc(on("n0", "x"));
         LmrHandle paused = cluster.attach(1).memory().map("x", DATA[0], DATA);
         network.pause("n1");
         handle.free();
         assertThatThrownBy(() -> handle.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
         // The paused node may still write, so the memory must not be allocated to another LMR.
-        assertThat(cluster.node(0).usage().allocatedBytes()).isGreaterThan(rest);
-        assertThat(master.usage().reclaiming()).isEqualTo(1);
+        assertThat(cluster.node(0).figures().usage().allocatedBytes()).isGreaterThan(rest);
+        assertThat(master.figures().usage().reclaiming()).isEqualTo(1);
         network.resume("n1");
-        Waits.until("the memory is free", () -> cluster.node(0).usage().allocatedBytes() == rest);
+        Waits.until(
+                "the memory is free", () -> cluster.node(0).figures().usage().allocatedBytes() == rest);
         assertThatThrownBy(() -> paused.write(0, new byte[1])).isInstanceOf(LmrFreedException.class);
-        Waits.until("nothing waits to be reclaimed", () -> master.usage().reclaiming() == 0);
+        Waits.until(
+                "nothing waits to be reclaimed", () -> master.figures().usage().reclaiming() == 0);
     }
 
     @Test
@@ -97,20 +99,23 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
             mapper.map(handle.id(), DATA[0]);
             mapped.add(handle);
         }
-        long rest = master.usage().allocatedBytes();
+        long rest = master.figures().usage().allocatedBytes();
         Lite other = master.attach("app");
         other.memory().malloc(LmrSpec.of(100_000).withLifetime(Lifetime.SESSION), Waits.seconds(5));
 
         network.pause("n1");
         mapped.forEach(LmrHandle::free); // continues in the background
-        assertThat(master.usage().reclaiming()).isEqualTo(8);
+        assertThat(master.figures().usage().reclaiming()).isEqualTo(8);
         other.close();
 
-        Waits.until("its memory is free", () -> master.usage().allocatedBytes() == rest);
-        Waits.until("only the mapped ones wait", () -> master.usage().reclaiming() <= 8); // counted after it is free
-        assertThat(master.usage().reclaiming()).isEqualTo(8);
+        Waits.until("its memory is free", () -> master.figures().usage().allocatedBytes() == rest);
+        Waits.until(
+                "only the mapped ones wait",
+                () -> master.figures().usage().reclaiming() <= 8); // counted after it is free
+        assertThat(master.figures().usage().reclaiming()).isEqualTo(8);
         network.resume("n1");
-        Waits.until("nothing waits to be reclaimed", () -> master.usage().reclaiming() == 0);
+        Waits.until(
+                "nothing waits to be reclaimed", () -> master.figures().usage().reclaiming() == 0);
     }
 
     @Test

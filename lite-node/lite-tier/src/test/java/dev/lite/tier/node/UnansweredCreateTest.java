@@ -84,13 +84,13 @@ class UnansweredCreateTest {
 
     @Test
     void theMemoryOfAnLmrToShareIsFreedIfTheDirectoryDoesNotHaveIt() {
-        long before = node.usage().allocatedBytes();
+        long before = node.figures().usage().allocatedBytes();
         directory[0].refuseChangesOf(NAME);
 
         assertThatExceptionOfType(ClusterUnavailableException.class)
                 .isThrownBy(() -> creator.memory().createOrMap(SPEC, ALL));
 
-        Waits.until("its memory is free", () -> node.usage().allocatedBytes() <= before);
+        Waits.until("its memory is free", () -> node.figures().usage().allocatedBytes() <= before);
     }
 
     @Test

@@ -56,9 +56,9 @@ class AbandonedWriteTest {
                 Arrays.fill(ones, (byte) 1);
                 assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> mapped.write(0, ones));
                 mapped.unmap();
-                long allocated = cluster.node(0).usage().allocatedBytes();
+                long allocated = cluster.node(0).figures().usage().allocatedBytes();
                 Thread freeing = Thread.ofPlatform().start(master::free);
-                while (cluster.node(0).usage().allocatedBytes() == allocated) {
+                while (cluster.node(0).figures().usage().allocatedBytes() == allocated) {
                     Waits.pass(Duration.ofMillis(2)); // for threads that react to the last step
                     network.step();
                 }

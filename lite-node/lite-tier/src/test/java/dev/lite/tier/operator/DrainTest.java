@@ -136,14 +136,14 @@ class DrainTest {
             LmrHandle mapped = cluster.attach(2).memory().map("there", DATA[0], DATA);
             adders.add(new Adder(mapped));
             LmrHandle endsWithItsNode = cluster.attach(1).memory().malloc(anonymous(Placement.local()));
-            assertThat(cluster.node(1).lmrBytes()).isGreaterThan(3L * SIZE);
+            assertThat(cluster.node(1).figures().lmrBytes()).isGreaterThan(3L * SIZE);
             Waits.until("all add", () -> adders.stream().allMatch(adder -> adder.added.get() > 10));
             List<Extent> before = made.get(3).extents();
 
             assertThat(cluster.node(1).drain(LONG)).isEmpty();
 
             assertThat(cluster.node(1).isDraining()).isTrue();
-            assertThat(cluster.node(1).lmrBytes()).isBetween((long) SIZE, SIZE + 4096L);
+            assertThat(cluster.node(1).figures().lmrBytes()).isBetween((long) SIZE, SIZE + 4096L);
             long[] sums = adders.stream().mapToLong(Adder::end).toArray();
             sums[0] += sums[4];
             for (int index = 0; index < made.size(); index++) {
@@ -168,7 +168,7 @@ class DrainTest {
     void locksOfADrainedNodeContinueAtAnotherNode(String fabric) {
         try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
             cluster.attach(1).sync().lock("l").acquire(LONG).close(); // so its home is n1
-            assertThat(cluster.node(1).lmrBytes()).isPositive();
+            assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
             long[] counted = new long[2]; // guarded by the lock: number of holds, last token
             AtomicBoolean stop = new AtomicBoolean();
             AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
@@ -195,7 +195,7 @@ class DrainTest {
 
             assertThat(cluster.node(1).drain(LONG)).isEmpty();
 
-            assertThat(cluster.node(1).lmrBytes()).isZero();
+            assertThat(cluster.node(1).figures().lmrBytes()).isZero();
             long then = holds.get();
             Waits.until("the lock is still used", () -> failure.get() != null || holds.get() > then + 50);
             stop.set(true);
@@ -223,12 +223,12 @@ class DrainTest {
             LtBarrier ofHome = cluster.attach(1).sync().barrier("b", 2);
             CompletableFuture<Long> first =
                     onThread(() -> cluster.attach(2).sync().barrier("b", 2).await(LONG));
-            Waits.until("both wait", () -> cluster.node(2).syncStats().waits() > 0);
+            Waits.until("both wait", () -> cluster.node(2).figures().syncStats().waits() > 0);
             assertThat(atHome.tryAcquire()).isEmpty();
 
             assertThat(cluster.node(1).drain(LONG)).isEmpty();
 
-            assertThat(cluster.node(1).lmrBytes()).isZero();
+            assertThat(cluster.node(1).figures().lmrBytes()).isZero();
             assertThat(waiting).isNotDone();
             assertThat(first).isNotDone();
             assertThat(held.isHeld()).isTrue();
@@ -316,7 +316,7 @@ class DrainTest {
 
             assertThat(drain.state()).isEqualTo(State.DONE);
             assertThat(drain.executor()).isEqualTo("n1");
-            assertThat(cluster.node(1).lmrBytes()).isZero();
+            assertThat(cluster.node(1).figures().lmrBytes()).isZero();
             assertThat(Arrays.equals(all(own), content(1))).isTrue();
             for (int round = 0; round < 4; round++) {
                 LmrHandle next = cluster.attach(round % 3).memory().malloc(anonymous(Placement.roundRobin()));

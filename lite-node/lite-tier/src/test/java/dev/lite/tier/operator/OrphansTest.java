@@ -57,20 +57,20 @@ class OrphansTest {
             LmrHandle ofItsOwn = cluster.attach(1).memory().malloc(spec());
             cluster.attach(0).sync().lock("l").acquire(LONG).close();
             cluster.attach(1).sync().lock("m").acquire(LONG).close();
-            long bytes = cluster.node(1).lmrBytes();
+            long bytes = cluster.node(1).figures().lmrBytes();
             cluster.attach(0).memory().malloc(spec().withName("orphan"));
             cluster.attach(1).memory().malloc(spec().withName("orphan of the same node"));
             forget(cluster.directory(0), "orphan");
             forget(cluster.directory(0), "orphan of the same node");
-            assertThat(cluster.node(1).lmrBytes()).isGreaterThan(bytes);
+            assertThat(cluster.node(1).figures().lmrBytes()).isGreaterThan(bytes);
 
             long startNs = System.nanoTime();
             cluster.node(1).setOrphanGrace(GRACE);
-            Waits.until("the orphans are freed", () -> cluster.node(1).lmrBytes() == bytes);
+            Waits.until("the orphans are freed", () -> cluster.node(1).figures().lmrBytes() == bytes);
 
             assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isGreaterThan(GRACE);
             Waits.pass(GRACE.multipliedBy(3));
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
             assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1) + ofItsOwn.fetchAdd(0, 1))
                     .isZero();
         }
@@ -90,22 +90,22 @@ class OrphansTest {
                     cluster.attach(0).sync().lock("l" + index);
                 }
             } // nobody uses the first five locks any more
-            long bytes = cluster.node(1).lmrBytes();
-            int extents = cluster.node(1).usage().extents();
+            long bytes = cluster.node(1).figures().lmrBytes();
+            int extents = cluster.node(1).figures().usage().extents();
             for (int index = 0; index < 5; index++) {
                 forget(cluster.directory(0), ClusterDirectory.INTERNAL_PREFIX + "lock/l" + index);
             }
 
             cluster.node(1).setOrphanGrace(GRACE);
-            Waits.until("their words are freed", () -> cluster.node(1).lmrBytes() == bytes / 2);
+            Waits.until("their words are freed", () -> cluster.node(1).figures().lmrBytes() == bytes / 2);
 
             for (int index = 0; index < 10; index++) {
                 try (HeldLock held = cluster.attach(1).sync().lock("l" + index).acquire(LONG)) {
                     assertThat(held.fencingToken()).as("lock %d", index).isGreaterThan(index < 5 ? 0 : tokens[index]);
                 }
             }
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
-            assertThat(cluster.node(1).usage().extents()).isEqualTo(extents);
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
+            assertThat(cluster.node(1).figures().usage().extents()).isEqualTo(extents);
         }
     }
 
@@ -116,16 +116,16 @@ class OrphansTest {
             TierSession local = cluster.node(1).open("app", "test");
             Mapping named = (Mapping) session.prepare(spec().withName("slow"), LONG);
             Mapping anonymous = (Mapping) local.prepare(spec(), LONG);
-            long bytes = cluster.node(1).lmrBytes();
+            long bytes = cluster.node(1).figures().lmrBytes();
 
             cluster.node(1).setOrphanGrace(GRACE);
             Waits.pass(GRACE.multipliedBy(4));
 
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
             session.publish(named, LONG);
             local.publish(anonymous, LONG);
             Waits.pass(GRACE.multipliedBy(4));
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
             assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1)).isZero();
         }
     }
@@ -136,13 +136,13 @@ class OrphansTest {
             cluster.attach(0).memory().malloc(spec());
             cluster.node(1).setOrphanGrace(GRACE);
             Waits.pass(GRACE.multipliedBy(3));
-            assertThat(cluster.node(1).lmrBytes()).isPositive();
+            assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
 
             cluster.stop("n0");
             cluster.start("n0");
             cluster.awaitConnections();
 
-            Waits.until("it is freed", () -> cluster.node(1).lmrBytes() == 0);
+            Waits.until("it is freed", () -> cluster.node(1).figures().lmrBytes() == 0);
         }
     }
 
@@ -154,10 +154,12 @@ class OrphansTest {
             moving.write(0, new byte[] {7});
             network.pause("n2"); // a mapper that does not answer, so the move does not finish
             Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n0"));
-            Waits.until("its new memory is allocated", () -> cluster.node(0).lmrBytes() > 0);
+            Waits.until(
+                    "its new memory is allocated",
+                    () -> cluster.node(0).figures().lmrBytes() > 0);
             cluster.node(0).setOrphanGrace(GRACE);
             Waits.pass(GRACE.multipliedBy(4));
-            assertThat(cluster.node(0).lmrBytes()).isPositive();
+            assertThat(cluster.node(0).figures().lmrBytes()).isPositive();
 
             network.resume("n2");
 
@@ -165,7 +167,7 @@ class OrphansTest {
             byte[] found = new byte[1];
             silent.read(0, found);
             assertThat(found).containsExactly(7);
-            assertThat(cluster.node(0).lmrBytes()).isPositive();
+            assertThat(cluster.node(0).figures().lmrBytes()).isPositive();
         }
     }
 
@@ -177,11 +179,11 @@ class OrphansTest {
             cluster.directory(1).setAvailable(false);
             cluster.node(1).setOrphanGrace(GRACE);
             Waits.pass(GRACE.multipliedBy(4));
-            assertThat(cluster.node(1).lmrBytes()).isPositive();
+            assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
 
             cluster.directory(1).setAvailable(true);
 
-            Waits.until("it is freed", () -> cluster.node(1).lmrBytes() == 0);
+            Waits.until("it is freed", () -> cluster.node(1).figures().lmrBytes() == 0);
         }
     }
 
@@ -189,7 +191,7 @@ class OrphansTest {
     void anOperatorCanFreeOrphansWithoutTheGraceTime() {
         try (TestCluster cluster = new TestCluster(root, network.provider(), Waits.seconds(1)).start(2)) {
             LmrHandle stays = cluster.attach(0).memory().malloc(spec().withName("stays"));
-            long bytes = cluster.node(1).lmrBytes();
+            long bytes = cluster.node(1).figures().lmrBytes();
             cluster.attach(0).memory().malloc(spec().withName("orphan"));
             forget(cluster.directory(0), "orphan");
             Orders orders = new Orders(cluster.directory(0));
@@ -200,7 +202,7 @@ class OrphansTest {
                     "the order ends",
                     () -> orders.find(order, LONG).orElseThrow().state().isFinal());
             assertThat(orders.find(order, LONG).orElseThrow().state()).isEqualTo(State.DONE);
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
             assertThat(stays.fetchAdd(0, 1)).isZero();
         }
     }

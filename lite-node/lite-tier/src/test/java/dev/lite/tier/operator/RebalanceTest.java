@@ -13,7 +13,7 @@ import dev.lite.cluster.Orders;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
-import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.NodeFigures;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
@@ -130,10 +130,11 @@ class RebalanceTest {
         for (int each = 0; each < 3; each++) { // any of them may have executed the order
             int node = each;
             Waits.until(
-                    "the old memory is free", () -> cluster.node(node).usage().reclaiming() == 0);
+                    "the old memory is free",
+                    () -> cluster.node(node).figures().usage().reclaiming() == 0);
         }
         for (int node = 0; node < 3; node++) {
-            LiteNode.Usage usage = cluster.node(node).usage();
+            NodeFigures.Usage usage = cluster.node(node).figures().usage();
             double used = (double) usage.allocatedBytes() / (usage.allocatedBytes() + usage.freeBytes());
             least = Math.min(least, used);
             most = Math.max(most, used);

@@ -282,7 +282,8 @@ class FencingTest {
     void anLmrThatAFencedNodeStartedToFreeIsFreedByAnotherNode() {
         TestCluster cluster = cluster(new TcpFabricProvider());
         long[] before = {
-            cluster.node(0).usage().allocatedBytes(), cluster.node(1).usage().allocatedBytes()
+            cluster.node(0).figures().usage().allocatedBytes(),
+            cluster.node(1).figures().usage().allocatedBytes()
         };
         cluster.attach(2)
                 .memory()
@@ -299,8 +300,8 @@ class FencingTest {
         Waits.until(
                 "its record is gone",
                 () -> directory.read("x", Waits.seconds(5)).isEmpty());
-        assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before[0]);
-        assertThat(cluster.node(1).usage().allocatedBytes()).isEqualTo(before[1]);
+        assertThat(cluster.node(0).figures().usage().allocatedBytes()).isEqualTo(before[0]);
+        assertThat(cluster.node(1).figures().usage().allocatedBytes()).isEqualTo(before[1]);
     }
 
     @Test

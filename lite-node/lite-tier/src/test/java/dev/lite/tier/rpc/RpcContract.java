@@ -288,14 +288,14 @@ abstract class RpcContract {
         List<CompletableFuture<byte[]>> calls = Stream.generate(() -> client.callAsync(bytes("x"), GENEROUS))
                 .limit(3)
                 .toList();
-        Waits.until("three calls are queued", () -> cluster.node(1).queuedCalls() == 3);
+        Waits.until("three calls are queued", () -> cluster.node(1).figures().queuedCalls() == 3);
         RpcCall call = server.receive(GENEROUS);
-        assertThat(cluster.node(1).queuedCalls()).isEqualTo(2);
+        assertThat(cluster.node(1).figures().queuedCalls()).isEqualTo(2);
         call = server.replyAndReceive(call, call.request(), GENEROUS);
         call = server.replyAndReceive(call, call.request(), GENEROUS);
         call.reply(call.request());
         calls.forEach(CompletableFuture::join);
-        assertThat(cluster.node(1).queuedCalls()).isZero();
+        assertThat(cluster.node(1).figures().queuedCalls()).isZero();
         server.close();
     }
 
@@ -379,7 +379,7 @@ abstract class RpcContract {
         RpcClient client = caller.rpc().bind("n1", "long");
         Random random = new Random(1);
         client.call(random(random, 8), GENEROUS);
-        long before = cluster.node(1).rpcMemoryBytes();
+        long before = cluster.node(1).figures().rpcMemoryBytes();
         Waits.until("the ring is large", () -> {
             List<byte[]> requests =
                     Stream.generate(() -> random(random, 4096)).limit(24).toList();
@@ -389,7 +389,7 @@ abstract class RpcContract {
             for (int i = 0; i < requests.size(); i++) {
                 assertThat(replies.get(i).join()).isEqualTo(requests.get(i));
             }
-            return cluster.node(1).rpcMemoryBytes() >= before + RpcWire.LARGE_RING_BYTES;
+            return cluster.node(1).figures().rpcMemoryBytes() >= before + RpcWire.LARGE_RING_BYTES;
         });
         for (int i = 0; i < 500; i++) { // enough to wrap the large ring, with every padding
             byte[] request = random(random, random.nextInt(RpcWire.INLINE_BYTES_MAX));

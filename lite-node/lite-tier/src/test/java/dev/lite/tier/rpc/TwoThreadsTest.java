@@ -53,7 +53,7 @@ class TwoThreadsTest {
     /** How often the standby thread took the role, and how often it blocked. */
     private record StandbyCounters(long taken, long slept) {
         static StandbyCounters of(LiteNode node) {
-            return new StandbyCounters(node.standbyWakeups(), sleeps());
+            return new StandbyCounters(node.figures().standbyWakeups(), sleeps());
         }
 
         byte[] encode() {

@@ -91,7 +91,7 @@ class FurtherCallsTest {
         }
         Waits.until(
                 "%d calls of \"%s\" are queued".formatted(count, function),
-                () -> cluster.node(0).queuedCalls() == count);
+                () -> cluster.node(0).figures().queuedCalls() == count);
         return replies;
     }
 
@@ -119,7 +119,7 @@ class FurtherCallsTest {
         RpcServer server = application.rpc().serve("f");
         List<CompletableFuture<byte[]>> replies = queue(server, 40);
         RpcCall call = server.receive(GENEROUS);
-        assertThat(cluster.node(0).queuedCalls()).isLessThan(39); // several came with the first one
+        assertThat(cluster.node(0).figures().queuedCalls()).isLessThan(39); // several came with the first one
         Set<Integer> received = new HashSet<>();
         for (int i = 0; i < 40; i++) {
             assertThat(received.add(number(call))).isTrue();
@@ -166,7 +166,7 @@ class FurtherCallsTest {
                 .join();
         List<CompletableFuture<byte[]>> replies = queue(server, 5);
         RpcCall call = server.receive(GENEROUS);
-        assertThat(cluster.node(0).queuedCalls()).isEqualTo(4);
+        assertThat(cluster.node(0).figures().queuedCalls()).isEqualTo(4);
         call.reply(answer(call));
         assertAnswered(replies, number(call));
     }
@@ -214,7 +214,7 @@ class FurtherCallsTest {
             List<CompletableFuture<byte[]>> replies = queue(server, 6);
             for (int i = 0; i < 6; i++) {
                 RpcCall call = (i % 2 == 0 ? server : second).receive(GENEROUS);
-                assertThat(cluster.node(0).queuedCalls()).isEqualTo(5 - i);
+                assertThat(cluster.node(0).figures().queuedCalls()).isEqualTo(5 - i);
                 call.reply(answer(call));
             }
             for (int i = 0; i < 6; i++) {

@@ -54,7 +54,7 @@ class LastWriteTest {
                         .withDefaultPermissions(Permission.READ, Permission.WRITE));
         LiteNode node = cluster.node(1);
         lock = node.attach("another").sync().lock("x"); // the word is in this node's arena
-        handles = node.usage().handles();
+        handles = node.figures().usage().handles();
         server = new SessionServer(SessionServerConfig.of(directory.resolve("s")), node);
         server.start();
         Lite lite = Lite.attach(AttachOptions.to(directory.resolve("s"), "test").withDeadline(Waits.seconds(60)));
@@ -97,7 +97,8 @@ class LastWriteTest {
             assertThat(next.isHeld()).isTrue();
             assertThat(dataThere()).isEqualTo((byte) 1);
         }
-        Waits.until("its handle is gone", () -> cluster.node(1).usage().handles() == handles);
+        Waits.until(
+                "its handle is gone", () -> cluster.node(1).figures().usage().handles() == handles);
     }
 
     @Test

@@ -127,11 +127,11 @@ class RealTierSessionTest {
                 .start(() -> second.sync().lock("l").acquire(Waits.seconds(20)).close());
         Waits.until(
                 "the other session waits",
-                () -> List.copyOf(nodes.get(0).lockWaiters().values()).equals(List.of(1)));
+                () -> List.copyOf(nodes.get(0).figures().lockWaiters().values()).equals(List.of(1)));
         held.close();
         Waits.join(waiting);
         assertThat(servers.get(0).sessions().getFirst().locks()).isEmpty();
-        Waits.until("nobody waits", () -> nodes.get(0).lockWaiters().isEmpty());
+        Waits.until("nobody waits", () -> nodes.get(0).figures().lockWaiters().isEmpty());
     }
 
     @Test

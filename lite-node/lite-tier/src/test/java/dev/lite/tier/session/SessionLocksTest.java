@@ -120,7 +120,9 @@ class SessionLocksTest {
     private void awaitWaits(long waits) {
         Waits.until(
                 waits + " wait",
-                () -> nodes[0].syncStats().waits() + nodes[1].syncStats().waits() >= waits);
+                () -> nodes[0].figures().syncStats().waits()
+                                + nodes[1].figures().syncStats().waits()
+                        >= waits);
     }
 
     @Test

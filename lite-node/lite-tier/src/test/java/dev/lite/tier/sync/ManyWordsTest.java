@@ -37,7 +37,7 @@ class ManyWordsTest {
     void aSmallNodeUsesAsManyLocksAndBarriersAsANodeMayAndStillHasExtentsForLmrs() {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
             LiteNode node = cluster.node(0);
-            int extentsBefore = node.usage().extents();
+            int extentsBefore = node.figures().usage().extents();
             List<HeldLock> held = new ArrayList<>();
             // One principal may have half of them, the next one half of the rest.
             List<String> principals = List.of("one", "one", "two");
@@ -59,7 +59,7 @@ class ManyWordsTest {
                         .isThrownBy(() -> more.sync().lock("order/one-more"))
                         .withMessageContaining("\"one\" uses 32768");
             }
-            assertThat(node.usage().extents() - extentsBefore).isLessThan(200);
+            assertThat(node.figures().usage().extents() - extentsBefore).isLessThan(200);
             List<LmrHandle> lmrs = new ArrayList<>();
             LtMemory memory = node.attach("app").memory();
             for (int count = 0; count < 2000; count++) {
@@ -87,19 +87,19 @@ class ManyWordsTest {
             long[] tokens = new long[words + 100];
             usesAll(cluster.attach(1), words, tokens);
             usesAll(cluster.attach(0), words, tokens);
-            long bytes = cluster.node(1).lmrBytes();
+            long bytes = cluster.node(1).figures().lmrBytes();
             assertThat(bytes).isEqualTo(words * SyncWord.BYTES);
 
             cluster.stop("n1");
             cluster.start("n1");
             cluster.awaitConnections();
 
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
-            int extents = cluster.node(1).usage().extents();
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
+            int extents = cluster.node(1).figures().usage().extents();
             usesAll(cluster.attach(0), words, tokens);
             usesAll(cluster.attach(1), words + 100, tokens);
-            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes + 100 * SyncWord.BYTES);
-            assertThat(cluster.node(1).usage().extents()).isEqualTo(extents);
+            assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes + 100 * SyncWord.BYTES);
+            assertThat(cluster.node(1).figures().usage().extents()).isEqualTo(extents);
         }
     }
 
@@ -108,7 +108,7 @@ class ManyWordsTest {
         int words = 60;
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2)) {
             Orders orders = new Orders(cluster.directory(0));
-            int before = cluster.node(0).usage().extents();
+            int before = cluster.node(0).figures().usage().extents();
             long[] tokens = new long[words];
             usesAll(cluster.attach(1), words, tokens);
             for (int round = 0; round < 2; round++) {
@@ -117,9 +117,9 @@ class ManyWordsTest {
                     long order = orders.drain("n" + from, false, LONG).id();
                     Waits.until("the node is empty", () -> isDone(orders, order));
 
-                    assertThat(cluster.node(from).lmrBytes()).isZero();
-                    assertThat(cluster.node(there).lmrBytes()).isEqualTo(words * SyncWord.BYTES);
-                    assertThat(cluster.node(there).usage().extents()).isLessThanOrEqualTo(before + 1);
+                    assertThat(cluster.node(from).figures().lmrBytes()).isZero();
+                    assertThat(cluster.node(there).figures().lmrBytes()).isEqualTo(words * SyncWord.BYTES);
+                    assertThat(cluster.node(there).figures().usage().extents()).isLessThanOrEqualTo(before + 1);
                     usesAll(cluster.attach(0), words, tokens);
                     usesAll(cluster.attach(1), words, tokens);
                     orders.undrain("n" + from, LONG);

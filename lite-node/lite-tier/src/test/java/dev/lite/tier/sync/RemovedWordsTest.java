@@ -85,7 +85,7 @@ class RemovedWordsTest {
         Waits.until("the directory has no word", () -> words(cluster).isEmpty());
         for (int node = 0; node < nodes; node++) {
             LiteNode of = cluster.node(node);
-            Waits.until("the arena holds nothing", () -> of.lmrBytes() == 0);
+            Waits.until("the arena holds nothing", () -> of.figures().lmrBytes() == 0);
         }
     }
 
@@ -355,7 +355,7 @@ class RemovedWordsTest {
         Named word = word(cluster, "lock/x");
         retire(cluster.node(0), word);
         Waits.until("the record is removed", () -> words(cluster).isEmpty());
-        assertThat(cluster.node(0).lmrBytes()).isPositive();
+        assertThat(cluster.node(0).figures().lmrBytes()).isPositive();
         long last;
         try (Lite lite = cluster.attach(1)) {
             last = lite.sync().lock("x").acquire(LONG).fencingToken(); // nobody waits for the silent node
@@ -366,8 +366,8 @@ class RemovedWordsTest {
         LiteNode again = cluster.start("n0");
         again.setOrphanGrace(Duration.ofMillis(100));
         cluster.awaitConnections();
-        Waits.until("the orphan is freed", () -> again.lmrBytes() == 0);
-        Waits.until("its memory is clean", () -> again.usage().uncleanBytes() == 0);
+        Waits.until("the orphan is freed", () -> again.figures().lmrBytes() == 0);
+        Waits.until("its memory is clean", () -> again.figures().usage().uncleanBytes() == 0);
 
         try (HeldLock held = there.acquire(LONG)) { // not by the clean memory
             assertThat(held.fencingToken()).isGreaterThan(last);

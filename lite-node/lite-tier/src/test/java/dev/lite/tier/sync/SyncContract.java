@@ -113,7 +113,7 @@ abstract class SyncContract {
     static SyncStats stats(TestCluster cluster, int nodes) {
         long[] sums = new long[4];
         for (int index = 0; index < nodes; index++) {
-            SyncStats of = cluster.node(index).syncStats();
+            SyncStats of = cluster.node(index).figures().syncStats();
             sums[0] += of.waits();
             sums[1] += of.wakeUps();
             sums[2] += of.turnsSent();

@@ -157,11 +157,11 @@ public final class TestCluster implements AutoCloseable {
 
     /** The bytes of all LMRs of all nodes. */
     long lmrBytes() {
-        return nodes.stream().mapToLong(LiteNode::lmrBytes).sum();
+        return nodes.stream().mapToLong(node -> node.figures().lmrBytes()).sum();
     }
 
     long freeBytes(int node) {
-        return nodes.get(node).usage().freeBytes();
+        return nodes.get(node).figures().usage().freeBytes();
     }
 
     static void awaitWorkers(MapReduce master, int count) {
