@@ -407,18 +407,35 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         current.stop();
         Deadline deadline = Deadline.in(DriverEndpoint.CLOSE_WAIT);
         for (E endpoint : left) {
-            endpoint.close(CLOSED, deadline);
+            attempt(() -> {
+                endpoint.close(CLOSED, deadline);
+                return 0;
+            });
         }
         boolean alone = awaitThreads();
         // The handler is not called for queued connections any more; their links are discarded.
         for (IntSupplier step = steps.poll(); step != null; step = steps.poll()) {
-            int unused = step.getAsInt();
+            attempt(step);
         }
         ending.clear();
+        Deadline flushed = Deadline.in(CLOSE_TIMEOUT);
         for (E endpoint : left) {
-            int unused = endpoint.flush(handler, Integer.MAX_VALUE) + finish(endpoint);
+            // An error of the handler for one post must not lose the next one.
+            while (!endpoint.isFinished() && !flushed.passed()) {
+                attempt(() -> endpoint.flush(handler, Integer.MAX_VALUE) + finish(endpoint));
+            }
         }
         return alone;
+    }
+
+    /** While this closes, a failure of the device or the handler at one endpoint must not keep the others from ending. */
+    private void attempt(IntSupplier step) {
+        try {
+            int unused = step.getAsInt();
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            LOG.error("{}: closing a connection failed; continuing", node, e);
+        }
     }
 
     private boolean awaitThreads() {

@@ -379,6 +379,39 @@ class ConnectionsTest {
         assertThatIllegalStateException().isThrownBy(() -> connections.connect("somewhere"));
     }
 
+    /** Else the callers of the other posts would wait until their deadlines, and the transport would stay open. */
+    @Test
+    void anErrorOfTheHandlerWhileThisClosesLosesNoOtherPost() {
+        connections.start(driver);
+        open().outstanding = 3;
+        open().outstanding = 1;
+        assertThat(connections.poll(100)).isEqualTo(2);
+        calls.clear();
+        handler.failsAt = 1;
+
+        assertThat(connections.close()).isTrue();
+
+        String end = "disconnected: this node closed the fabric";
+        assertThat(calls)
+                .containsExactlyInAnyOrder(
+                        "failed 2", "failed 1", "failed 0", "failed 0", "finished", "finished", end, end);
+    }
+
+    @Test
+    void anEndpointThatCannotBeCutKeepsNoOtherFromEnding() {
+        connections.start(driver);
+        List<FakeEndpoint> both = List.of(open(), open());
+        assertThat(connections.poll(100)).isEqualTo(2);
+        both.forEach(endpoint -> endpoint.cutFails = true);
+        calls.clear();
+
+        assertThat(connections.close()).isTrue();
+
+        assertThat(both).allMatch(endpoint -> endpoint.cuts == 1);
+        String end = "disconnected: this node closed the fabric";
+        assertThat(calls).containsExactly("finished", end, "finished", end);
+    }
+
     @Test
     void connectingBeforeStartAndStartingTwiceAreRefused() {
         assertThatIllegalStateException().isThrownBy(() -> connections.connect("somewhere"));
