@@ -143,7 +143,7 @@ public final class OrderExecutor implements AutoCloseable {
     }
 
     /**
-     * Drains this node before it leaves.
+     * Drains this node before it leaves. If that fails, the node stays and obeys further orders.
      *
      * @return null if the node is empty, else the reason why not
      */
@@ -153,8 +153,22 @@ public final class OrderExecutor implements AutoCloseable {
             return null;
         }
         Deadline deadline = Deadline.in(timeout);
+        Runnable leave = onLeave;
         ofLeaving = deadline;
         onLeave = null; // the caller leaves
+        String failure = "failed";
+        try {
+            failure = drainUntil(deadline);
+        } finally {
+            if (failure != null) {
+                ofLeaving = null;
+                onLeave = leave;
+            }
+        }
+        return failure;
+    }
+
+    private @Nullable String drainUntil(Deadline deadline) {
         try {
             Order order = orders.drain(self.name(), true, deadline.remaining());
             CompletableFuture<Order> end = awaited.computeIfAbsent(order.id(), id -> new CompletableFuture<>());
@@ -162,15 +176,20 @@ public final class OrderExecutor implements AutoCloseable {
                     .filter(now -> now.state().isFinal())
                     .ifPresent(end::complete); // it ended before it was awaited
             check();
-            Order ended = end.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-            return ended.state() == State.DONE ? null : ended.note();
+            try {
+                Order ended = end.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+                return ended.state() == State.DONE ? null : ended.note();
+            } catch (TimeoutException e) {
+                Optional<Order> unused = orders.cancel(order.id(), DIRECTORY); // nobody waits for it any more
+                return new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage();
+            } finally {
+                awaited.remove(order.id(), end);
+            }
         } catch (LiteException e) {
             return e.getMessage();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return "interrupted";
-        } catch (TimeoutException e) {
-            return new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage();
         } catch (ExecutionException e) {
             throw new AssertionError("the future of an order never fails", e);
         }

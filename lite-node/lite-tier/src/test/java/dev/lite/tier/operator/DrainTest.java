@@ -33,6 +33,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -266,6 +267,28 @@ class DrainTest {
                     return again.extents().getFirst().node().equals("n1");
                 }
             });
+        }
+    }
+
+    /** As a preStop hook does; then an operator makes room, and orders it again. */
+    @Test
+    void aNodeThatCouldNotBeEmptiedBeforeItLeavesObeysTheNextOrderToLeave() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(2)) {
+            LmrHandle big = cluster.attach(1).memory().malloc(named("big", Placement.on("n1"), 12 << 20));
+            LmrHandle full = cluster.attach(0).memory().malloc(named("full", Placement.on("n0"), 10 << 20));
+            CountDownLatch left = new CountDownLatch(1);
+            cluster.node(1).onLeave(left::countDown);
+            Duration patience = Waits.seconds(1);
+
+            assertThat(cluster.node(1).drain(patience)).isPresent();
+
+            Waits.pass(patience);
+            full.free();
+            Orders orders = new Orders(cluster.directory(0));
+            Order drain = awaitEnd(orders, orders.drain("n1", true, LONG));
+            assertThat(drain.state()).as(drain.note()).isEqualTo(State.DONE);
+            assertThat(big.extents()).extracting(Extent::node).containsOnly("n0");
+            Waits.until("the node leaves", () -> left.getCount() == 0);
         }
     }
 
