@@ -129,7 +129,8 @@ public final class StagedWait {
             without--;
             yieldsNow = 0;
         }
-        return ((pauses / cost) << YIELD_BITS) | yieldsNow;
+        // Rounded up: a wait without a look would never adapt, and so never try all pauses again.
+        return (((pauses + cost - 1) / cost) << YIELD_BITS) | yieldsNow;
     }
 
     /**
