@@ -14,6 +14,7 @@ import dev.lite.session.waiting.VirtualWaits;
 import dev.lite.session.wire.WireError;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -47,6 +48,12 @@ public final class ChannelCaller implements AutoCloseable {
      * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
      */
     public ChannelCaller(SharedMemory memory, ChannelArea area, String function, int spins, Turns turns) {
+        this(memory, area, function, spins, turns, VirtualWaits.STARTER);
+    }
+
+    /** @param starter makes the platform thread that sleeps for virtual threads */
+    ChannelCaller(
+            SharedMemory memory, ChannelArea area, String function, int spins, Turns turns, ThreadFactory starter) {
         this.memory = new ChannelMemory(memory, area, function);
         this.area = area;
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
@@ -55,7 +62,7 @@ public final class ChannelCaller implements AutoCloseable {
         this.turns = turns;
         virtualsWait = new StagedWait(spins);
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
-        virtualWaits = new VirtualWaits(new Words(), spins);
+        virtualWaits = new VirtualWaits(new Words(), spins, starter);
     }
 
     /**
@@ -144,7 +151,17 @@ public final class ChannelCaller implements AutoCloseable {
         turns.begin(deadlineNs);
         int slot = takeSlot(deadlineNs, timeoutNs);
         int generation = submit(slot, context, request, capacity);
-        if (!await(slot, generation, deadlineNs)) {
+        boolean waited = false;
+        boolean done;
+        try {
+            done = await(slot, generation, deadlineNs);
+            waited = true;
+        } finally {
+            if (!waited) { // for example no memory for a thread; the server may still write there
+                slots.quarantine(slot);
+            }
+        }
+        if (!done) {
             stopWaiting(slot, generation, timeoutNs);
         }
         return slot;

@@ -38,6 +38,10 @@ public final class VirtualWaits {
         boolean announce(int slot, FutexWords words);
     }
 
+    /** Makes the platform thread. */
+    public static final ThreadFactory STARTER =
+            Thread.ofPlatform().daemon().name("lite-waits").factory();
+
     private static final int AWAKE = 0;
     private static final int ASLEEP = 1;
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
@@ -68,11 +72,16 @@ public final class VirtualWaits {
      * @param spins the largest number of pauses before the thread sleeps
      */
     public VirtualWaits(Words slots, int spins) {
-        this(slots, spins, Thread.ofPlatform().daemon().name("lite-waits").factory());
+        this(slots, spins, STARTER);
     }
 
-    /** @param starter makes the platform thread */
-    VirtualWaits(Words slots, int spins, ThreadFactory starter) {
+    /**
+     * No waits yet, and no thread.
+     *
+     * @param spins the largest number of pauses before the thread sleeps
+     * @param starter makes the platform thread
+     */
+    public VirtualWaits(Words slots, int spins, ThreadFactory starter) {
         this.slots = slots;
         this.starter = starter;
         this.wait = new StagedWait(spins);

@@ -175,6 +175,24 @@ class ChannelTest {
     }
 
     @Test
+    void aCallThatFindsNoThreadForItsWaitKeepsItsSlotOnlyUntilTheAnswer() {
+        TestChannel channel = channel(1, 0);
+        try (ChannelCaller caller =
+                new ChannelCaller(TestChannel.mapAgain(channel.memory), channel.area, "f", 0, new Turns(), task -> {
+                    throw new OutOfMemoryError("unable to create native thread, on purpose");
+                })) {
+            AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+            Waits.join(Thread.ofVirtual()
+                    .start(() -> thrown.set(
+                            catchThrowable(() -> caller.call(TestChannel.longs(1), TestChannel.longs(0), LONG_NS)))));
+            assertThat(thrown.get()).isInstanceOf(OutOfMemoryError.class);
+            assertThat(caller.isIdle()).isFalse();
+            channel.server.reply(channel.receive().call(), TestChannel.longs(-1));
+            assertThat(caller.isIdle()).isTrue();
+        }
+    }
+
+    @Test
     void aClosedSegmentFailsTheCallAndKeepsNoSlot() {
         TestChannel channel = channel(1);
         MemorySegment closed;

@@ -36,7 +36,7 @@ final class TestChannel implements AutoCloseable {
         this(slots, SPINS);
     }
 
-    private static SharedMemory mapAgain(SharedMemory memory) {
+    static SharedMemory mapAgain(SharedMemory memory) {
         return SharedMemory.openFile(Path.of("/proc/self/fd/" + memory.descriptor()));
     }
 
