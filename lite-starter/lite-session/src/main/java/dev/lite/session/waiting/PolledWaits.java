@@ -5,11 +5,9 @@ import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Polling;
-import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
@@ -35,8 +33,6 @@ public final class PolledWaits {
 
     /** After a failure of the polling thread. */
     private static final long FAILED_NS = 10_000_000;
-    /** Failures are reported at most so often. */
-    private static final Duration REPORT_EVERY = Duration.ofMinutes(1);
 
     /** The one wait of the polling thread. */
     private static final int ALL = 0;
@@ -180,15 +176,12 @@ public final class PolledWaits {
     }
 
     private void run() {
-        RepeatedLines reports = new RepeatedLines(1, REPORT_EVERY);
+        FailureReports reports = new FailureReports();
         while (!closed) {
             try {
                 poll();
             } catch (Throwable failed) { // for example no memory for the thread that sleeps; later there may be some
-                if (reports.suffix("failed") != null) {
-                    Thread me = Thread.currentThread();
-                    me.getUncaughtExceptionHandler().uncaughtException(me, failed);
-                }
+                reports.report(failed);
                 endAll(); // their threads look themselves, and wait again
                 Polling.sleepNs(FAILED_NS);
             }

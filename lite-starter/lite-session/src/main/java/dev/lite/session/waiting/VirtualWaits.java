@@ -3,6 +3,7 @@ package dev.lite.session.waiting;
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -44,6 +45,9 @@ public final class VirtualWaits {
 
     private static final int AWAKE = 0;
     private static final int ASLEEP = 1;
+    /** After a failure of the platform thread. */
+    private static final long FAILED_NS = 10_000_000;
+
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
 
     private final Words slots;
@@ -88,7 +92,7 @@ public final class VirtualWaits {
     }
 
     /**
-     * Waits until the slot's wait is over, the deadline passes or {@link #lose} is called. An interrupt does not end the wait; it is
+     * Waits until the slot's wait is over, the deadline passes, the platform thread fails or {@link #lose} is called. An interrupt does not end the wait; it is
      * kept for the caller.
      *
      * @param deadlineNs of {@link System#nanoTime}
@@ -137,22 +141,39 @@ public final class VirtualWaits {
     }
 
     private void watch() {
+        FailureReports reports = new FailureReports();
         while (!lost) {
-            int left = wait.begin(1);
-            while (!lost) {
-                if (endWaits() > 0) {
-                    wait.hit(left);
-                    left = wait.begin(1);
-                } else if (left == 0) { // at once on a single processor
-                    break;
-                } else {
-                    left = wait.pause(left);
-                }
+            try {
+                watchAndSleep();
+            } catch (Throwable failed) { // without this thread, no wait would end any more
+                reports.report(failed);
+                endAll(); // their threads look themselves, and wait again
+                Polling.sleepNs(FAILED_NS);
             }
-            sleep();
         }
         over = true;
-        int unused = endWaits();
+        endAll();
+    }
+
+    private void watchAndSleep() {
+        int left = wait.begin(1);
+        while (!lost) {
+            if (endWaits() > 0) {
+                wait.hit(left);
+                left = wait.begin(1);
+            } else if (left == 0) { // at once on a single processor
+                break;
+            } else {
+                left = wait.pause(left);
+            }
+        }
+        sleep();
+    }
+
+    private void endAll() {
+        for (long bits = waited.get(); bits != 0; bits &= bits - 1) {
+            end(Long.numberOfTrailingZeros(bits));
+        }
     }
 
     /** Ends the waits that are over. Returns how many. */

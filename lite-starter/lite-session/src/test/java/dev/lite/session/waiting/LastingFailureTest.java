@@ -53,4 +53,62 @@ class LastingFailureTest {
             Thread.setDefaultUncaughtExceptionHandler(before);
         }
     }
+
+    @Test
+    void itEndsEachWaitAlsoIfItCannotBeReported() {
+        Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> {
+            throw new OutOfMemoryError("no memory for a report, on purpose");
+        });
+        PolledWaits waits = new PolledWaits("polls", 0);
+        try {
+            Failing failing = new Failing();
+            Waits.join(Thread.ofVirtual().start(() -> {
+                for (int i = 0; i < WAITS; i++) {
+                    waits.await(failing, System.nanoTime() + Waits.seconds(60).toNanos());
+                }
+            }));
+            assertThat(failing.polls).isGreaterThanOrEqualTo(WAITS);
+        } finally {
+            waits.close();
+            Thread.setDefaultUncaughtExceptionHandler(before);
+        }
+    }
+
+    /** Looks at slots that always fail. */
+    private static final class FailingWords implements VirtualWaits.Words {
+        private final AtomicInteger looks = new AtomicInteger();
+
+        @Override
+        public boolean isOver(int slot) {
+            looks.incrementAndGet();
+            throw new StackOverflowError("on purpose");
+        }
+
+        @Override
+        public boolean announce(int slot, FutexWords words) {
+            return false;
+        }
+    }
+
+    @Test
+    void aFailureOfThePlatformThreadEndsEachWaitToo() {
+        AtomicInteger reports = new AtomicInteger();
+        Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> reports.incrementAndGet());
+        FailingWords words = new FailingWords();
+        VirtualWaits waits = new VirtualWaits(words, 0);
+        try {
+            Waits.join(Thread.ofVirtual().start(() -> {
+                for (int i = 0; i < WAITS; i++) {
+                    waits.await(i, System.nanoTime() + Waits.seconds(60).toNanos());
+                }
+            }));
+            assertThat(words.looks).hasValueGreaterThanOrEqualTo(WAITS);
+            assertThat(reports).hasValue(1);
+        } finally {
+            waits.lose();
+            Thread.setDefaultUncaughtExceptionHandler(before);
+        }
+    }
 }

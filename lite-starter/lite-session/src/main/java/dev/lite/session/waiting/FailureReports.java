@@ -1,0 +1,24 @@
+package dev.lite.session.waiting;
+
+import dev.lite.os.waiting.RepeatedLines;
+import java.time.Duration;
+
+/** Reports the failures of a thread that continues, to its handler of uncaught exceptions. One thread. */
+final class FailureReports {
+    /** Failures are reported at most so often. */
+    private static final Duration REPORT_EVERY = Duration.ofMinutes(1);
+
+    private final RepeatedLines reports = new RepeatedLines(1, REPORT_EVERY);
+
+    /** The calling thread has failed. Does not throw. */
+    void report(Throwable failed) {
+        try {
+            if (reports.suffix("failed") != null) {
+                Thread me = Thread.currentThread();
+                me.getUncaughtExceptionHandler().uncaughtException(me, failed);
+            }
+        } catch (Throwable e) {
+            failed.addSuppressed(e); // no memory for a report: the work is more important
+        }
+    }
+}
