@@ -233,15 +233,28 @@ final class RpcCommands {
 
     /** Lets a platform thread wait, which the release wakes directly; a virtual thread if there are too many waits. */
     private void waitForLock(RunningCommand one) {
-        if (waitingForLocks.incrementAndGet() <= LOCK_THREADS_MAX) {
-            try {
-                lockWaits.execute(() -> runWait(one));
-                return;
-            } catch (RejectedExecutionException tooMany) {
-                LOG.debug("{}: all threads that wait for locks are taken", session, tooMany);
+        boolean waits = false;
+        boolean mayTakeThread = waitingForLocks.incrementAndGet() <= LOCK_THREADS_MAX;
+        try {
+            if (!mayTakeThread || !tryWaitForLock(one)) {
+                later(() -> runWait(one));
+            }
+            waits = true;
+        } finally {
+            if (!waits) { // no memory for a thread
+                waitingForLocks.decrementAndGet();
             }
         }
-        later(() -> runWait(one));
+    }
+
+    private boolean tryWaitForLock(RunningCommand one) {
+        try {
+            lockWaits.execute(() -> runWait(one));
+            return true;
+        } catch (RejectedExecutionException tooMany) {
+            LOG.debug("{}: all threads that wait for locks are taken", session, tooMany);
+            return false;
+        }
     }
 
     private void runWait(RunningCommand one) {

@@ -61,6 +61,7 @@ class WaitingCommandsTest {
     private Lite other;
     private TierSession session;
     private RpcCommands commands;
+    private boolean noThread;
 
     /** Slots in this JVM's memory. It counts how often a slot is completed and can hold the thread that completes one. */
     private static final class FakeSlots implements RpcCommands.Slots, AutoCloseable {
@@ -155,7 +156,7 @@ class WaitingCommandsTest {
                 "test",
                 session,
                 new SessionLocks(session.sync()),
-                Runnable::run,
+                this::waitForLock,
                 new RepeatedLines(10, Duration.ofSeconds(10)),
                 new FairShares(8).share("app"));
     }
@@ -167,6 +168,13 @@ class WaitingCommandsTest {
         other.close();
         cluster.close();
         slots.close();
+    }
+
+    private void waitForLock(Runnable task) {
+        if (noThread) {
+            throw new OutOfMemoryError("unable to create native thread, on purpose");
+        }
+        task.run();
     }
 
     private static byte[] bytes(String text) {
@@ -238,6 +246,18 @@ class WaitingCommandsTest {
         server.receive(GENEROUS).reply(bytes("reply"));
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number(), 0);
+        endsNow();
+    }
+
+    /** Else the session's thread would no longer poll for what its commands wait for. */
+    @Test
+    void aWaitForALockThatFoundNoThreadCountsNoLonger() {
+        noThread = true;
+        assertThat(start(1, Op.LOCK, 1, 0, 1, FOR_LONG)).isTrue();
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        start(2, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        assertThat(commands.isRunning()).isTrue();
         endsNow();
     }
 
