@@ -67,6 +67,11 @@ public abstract class PostedCall {
         return true;
     }
 
+    /** Whether it has a slot, so that other threads may end it; for the posting thread, if the post has thrown. */
+    public final boolean hasBegun() {
+        return slot != null;
+    }
+
     /** Before the post: whether the posting thread will soon post another call, or poll, so that both may be sent together. */
     protected boolean isSoon() {
         return false;

@@ -42,7 +42,16 @@ final class RunningCommand {
         int capacity = Math.clamp(command.operand0(), 0, slots.windowBytes());
         PostedCall its = new Call(capacity);
         call = its;
-        boolean posted = client.tryCall(request, capacity, command.timeoutNs(), its);
+        boolean posted;
+        try {
+            posted = client.tryCall(request, capacity, command.timeoutNs(), its);
+        } catch (RuntimeException | Error e) {
+            if (its.hasBegun() && !its.abandon()) {
+                return true; // another thread has ended it, or is about to
+            }
+            call = null; // this thread ends the command
+            throw e;
+        }
         if (posted) {
             slots.waitsUntil(deadlineNs);
         } else {

@@ -20,10 +20,12 @@ import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.RpcCommands.Command;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -411,6 +413,28 @@ class WaitingCommandsTest {
         assertThat(slots.statuses(1)).doesNotContain(0);
         endsNow();
         assertThat(slots.statuses(1)).hasSize(1);
+    }
+
+    /** As after an answer with a ring that does not lie in the arena of the server's node. */
+    @Test
+    void aCallWhosePostFailsEndsOnceAlsoIfItsConnectionBreaksLater() throws ReflectiveOperationException {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        OpenedFunctions.OpenClient open = (OpenedFunctions.OpenClient)
+                Objects.requireNonNull(commands.opened().find(id));
+        Object binding = Inside.field(open.client(), "binding", Object.class);
+        Field offset = binding.getClass().getDeclaredField("ringOffset");
+        offset.setAccessible(true);
+        start(2, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        offset.setLong(binding, Long.MAX_VALUE / 2);
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        cluster.node(1).close();
+        awaitStatus(2, 1);
+        endsNow();
+        assertThat(slots.statuses(1)).hasSize(1);
+        assertThat(slots.statuses(2)).hasSize(1);
+        assertThat(commands.isRunning()).isFalse();
     }
 
     @Test
