@@ -415,7 +415,15 @@ final class RpcCaller {
         PollRole role = peer.pollRole();
         boolean held = role.take();
         int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
-        Post post = post(binding, slot, place, length, Poster.NOBODY);
+        Post post;
+        try {
+            post = post(binding, slot, place, length, Poster.NOBODY);
+        } catch (RuntimeException | Error e) { // for example a ring that does not lie in the peer's arena
+            if (held) {
+                role.release();
+            }
+            throw e;
+        }
         deadlineNs = started(deadlineNs, timeoutNs);
         slot.deadlineNs = deadlineNs;
         slot.ring = binding.ring;

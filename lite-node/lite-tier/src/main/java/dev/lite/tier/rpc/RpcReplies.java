@@ -170,7 +170,15 @@ final class RpcReplies {
         boolean fits = length <= call.room;
         int bytes = assemble(ring, call, status, reply, out);
         boolean held = role != null && role.take();
-        Post post = postReply(ring.peer, call, out, bytes, fits, more);
+        Post post;
+        try {
+            post = postReply(ring.peer, call, out, bytes, fits, more);
+        } catch (RuntimeException | Error e) {
+            if (held && role != null) {
+                role.release();
+            }
+            throw e;
+        }
         if (post == Post.BUSY) {
             if (held && role != null) {
                 role.release();
