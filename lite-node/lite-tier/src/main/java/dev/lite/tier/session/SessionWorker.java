@@ -285,7 +285,7 @@ final class SessionWorker {
         /** Returns whether the session rests now. */
         private boolean serveUntilReplaced() {
             try {
-                while (leader == this && !stopping) {
+                while (!stopping && leads(this)) {
                     if (turn(this) == 0 && spinForWork(this) == 0) {
                         releaseRole();
                         int slot = transfers.takeDeferred();
@@ -421,6 +421,16 @@ final class SessionWorker {
                     furtherThreads.giveBack();
                 }
             }
+        }
+    }
+
+    /** Whether a thread goes on. A substitute that could not be started, for lack of memory, has not replaced it. */
+    private boolean leads(Server server) {
+        if (leader == server) {
+            return true;
+        }
+        synchronized (this) { // not while a substitute starts
+            return leader == server;
         }
     }
 
