@@ -468,11 +468,17 @@ public final class PollRole implements AutoCloseable {
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }
         }
-        while (state.get() > LOOKED_AFTER || !state.compareAndSet(state.get(), CLOSED)) {
+        while (!closesFree()) {
             fabric.wakeup();
             Polling.sleepNs(CLOSE_PAUSE_NS);
         }
         fabric.close();
+    }
+
+    /** Takes the role for good if it is free. */
+    private boolean closesFree() {
+        int seen = state.get(); // once: a thread may take the role between two reads
+        return seen <= LOOKED_AFTER && state.compareAndSet(seen, CLOSED);
     }
 
     /** Polls until no event came for a while, or until another thread looks for the role. */
