@@ -447,10 +447,18 @@ public final class PollRole implements AutoCloseable {
         try {
             return fabric.poll(POLL_LIMIT);
         } catch (Throwable e) {
-            Unrecoverable.report(e);
             // A defect, also an Error, must neither end the standby thread while it holds the role nor a caller's wait.
-            log.error("polling the {} fabric failed; continuing", fabric.name(), e);
+            report("polling", e);
             return 0;
+        }
+    }
+
+    private void report(String what, Throwable failure) {
+        try {
+            Unrecoverable.report(failure);
+            log.error("{} the {} fabric failed; continuing", what, fabric.name(), failure);
+        } catch (Throwable e) {
+            failure.addSuppressed(e); // no memory for a message: the work is more important
         }
     }
 
@@ -463,8 +471,7 @@ public final class PollRole implements AutoCloseable {
             try {
                 fabric.awaitArmed(STANDBY_WAIT_NS);
             } catch (Throwable e) { // also an Error: without this thread nobody polls
-                Unrecoverable.report(e);
-                log.error("standing by for the {} fabric failed; continuing", fabric.name(), e);
+                report("standing by for", e);
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }
         }

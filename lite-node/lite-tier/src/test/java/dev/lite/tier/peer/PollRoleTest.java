@@ -24,7 +24,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** The poll role: one thread at a time holds it, it is passed on, and no event is left unhandled. */
 class PollRoleTest {
@@ -327,6 +329,35 @@ class PollRoleTest {
                 fabric.put(flag);
                 Waits.join(thread);
                 assertThat(over).hasValue(true);
+            }
+        }
+    }
+
+    @Nested
+    @Isolated("it replaces the process' handler of uncaught exceptions")
+    class WithoutMemoryForAReport {
+        @Test
+        void anErrorInAPollEndsNeitherTheStandbyThreadNorTheWaitOfACaller() {
+            Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+            Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> {
+                throw new OutOfMemoryError("no memory for a report, on purpose");
+            });
+            try {
+                role.start();
+                for (Thread.Builder builder : List.of(Thread.ofVirtual(), Thread.ofPlatform())) {
+                    Flag flag = new Flag();
+                    AtomicReference<@Nullable Boolean> over = new AtomicReference<>();
+                    fabric.defect.set(new OutOfMemoryError("on purpose"));
+                    Thread thread =
+                            builder.start(() -> over.set(role.await(flag, System.nanoTime() + FOREVER_NS, false)));
+                    fabric.put(new Flag());
+                    Waits.until("a thread has polled", () -> fabric.defect.get() == null);
+                    fabric.put(flag);
+                    Waits.join(thread);
+                    assertThat(over).hasValue(true);
+                }
+            } finally {
+                Thread.setDefaultUncaughtExceptionHandler(before);
             }
         }
     }
