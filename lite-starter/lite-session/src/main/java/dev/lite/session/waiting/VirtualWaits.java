@@ -92,8 +92,8 @@ public final class VirtualWaits {
     }
 
     /**
-     * Waits until the slot's wait is over, the deadline passes, the platform thread fails or {@link #lose} is called. An interrupt does not end the wait; it is
-     * kept for the caller.
+     * Waits until the slot's wait is over, the deadline passes, the platform thread fails or {@link #lose} is called. An interrupt
+     * does not end the wait; it is kept for the caller.
      *
      * @param deadlineNs of {@link System#nanoTime}
      * @throws OutOfMemoryError if there is no memory for the platform thread; then nothing has happened
