@@ -30,7 +30,9 @@ import org.slf4j.LoggerFactory;
  * <p>A virtual thread never blocks in the fabric, because that would pin its carrier. While virtual threads wait, one of
  * this class ("lite-poll-virtual-…") polls for them and then yields. So those whom an event concerns run next on its
  * carrier, without a wake-up. It gives up the role whenever it yields, since other virtual threads may keep the carriers
- * for long. No user code runs while the role is held. Waiting allocates nothing. Any thread.
+ * for long. Then nobody polls until it runs again; so the standby thread looks for the role every
+ * {@value #STANDBY_WAIT_BESIDE_VIRTUAL_NS} ns. No user code runs while the role is held. Waiting allocates nothing. Any
+ * thread.
  */
 public final class PollRole implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PollRole.class);
@@ -64,6 +66,9 @@ public final class PollRole implements AutoCloseable {
     private static final long SLEEP_NS_MAX = 100_000_000;
 
     private static final long STANDBY_WAIT_NS = 1_000_000_000;
+    /** The same while a virtual thread polls: other virtual threads may keep all carriers from it. */
+    private static final long STANDBY_WAIT_BESIDE_VIRTUAL_NS = 10_000_000;
+
     private static final long CLOSE_PAUSE_NS = 50_000;
     private static final long CLOSE_MS = 5_000;
 
@@ -104,6 +109,9 @@ public final class PollRole implements AutoCloseable {
     private volatile boolean virtualsWaitNow;
 
     private volatile boolean virtualPollerParked;
+
+    /** Odd while {@link #virtualPoller} polls; written by it. */
+    private volatile int virtualPolls;
 
     private volatile boolean stopped;
 
@@ -322,6 +330,7 @@ public final class PollRole implements AutoCloseable {
     private void pollForVirtuals() {
         looking.getAndIncrement();
         try {
+            noteVirtualPoll();
             int first = virtualsWait.begin(pollCost);
             int left = first;
             for (int looks = 1; !stopped; looks++) {
@@ -346,8 +355,14 @@ public final class PollRole implements AutoCloseable {
                 }
             }
         } finally {
+            noteVirtualPoll();
             stopLooking(false);
         }
+    }
+
+    @SuppressWarnings("NonAtomicVolatileUpdate") // one thread
+    private void noteVirtualPoll() {
+        virtualPolls++;
     }
 
     /** Stays awake for a while; leads when the role is free. */
@@ -463,13 +478,17 @@ public final class PollRole implements AutoCloseable {
     }
 
     private void run() {
+        int virtualPollsSeen = 0;
         while (!stopped) {
             if (takeFree()) {
                 pollForOthers();
                 release();
             }
+            int seen = virtualPolls;
+            boolean besideVirtual = seen != virtualPollsSeen || seen % 2 != 0;
+            virtualPollsSeen = seen;
             try {
-                fabric.awaitArmed(STANDBY_WAIT_NS);
+                fabric.awaitArmed(besideVirtual ? STANDBY_WAIT_BESIDE_VIRTUAL_NS : STANDBY_WAIT_NS);
             } catch (Throwable e) { // also an Error: without this thread nobody polls
                 report("standing by for", e);
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core

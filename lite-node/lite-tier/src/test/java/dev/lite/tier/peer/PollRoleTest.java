@@ -11,9 +11,11 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Seeds;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -61,6 +63,8 @@ class PollRoleTest {
         private volatile boolean closed;
         /** The standby thread has slept. */
         volatile boolean standingBy;
+        /** How long the standby thread would have slept each time. */
+        final Deque<Long> standbyNs = new ConcurrentLinkedDeque<>();
 
         void put(Flag flag) {
             queue.add(flag);
@@ -143,6 +147,7 @@ class PollRoleTest {
 
         @Override
         public void awaitArmed(long timeoutNs) {
+            standbyNs.add(timeoutNs);
             lock.lock();
             try {
                 while (!called && !closed) {
@@ -457,6 +462,25 @@ class PollRoleTest {
         assertThat(came).hasValue(2);
         Waits.until("the wake-up is counted, after the standby thread has polled", () -> role.standbyWakeups() > 0);
         assertThat(role.standbyWakeups()).isEqualTo(1);
+    }
+
+    /** Other virtual threads may keep all carriers from the one that polls, while threads that sleep have events. */
+    @Test
+    void whileAVirtualThreadPollsTheStandbyThreadLooksForTheRoleOften() {
+        role.start();
+        Flag flag = new Flag();
+        Thread virtual =
+                Thread.ofVirtual().start(() -> role.await(flag, System.nanoTime() + PAST_EVERY_WAIT_NS, false));
+        Waits.until("the standby thread would look again after 10 ms", () -> {
+            fabric.wakeup();
+            return fabric.standbyNs.contains(10_000_000L);
+        });
+        fabric.put(flag);
+        Waits.join(virtual);
+        Waits.until("the standby thread sleeps for a second again", () -> {
+            fabric.wakeup();
+            return fabric.standbyNs.getLast() == 1_000_000_000;
+        });
     }
 
     @Test
