@@ -89,23 +89,6 @@ class StagedWaitTest {
     }
 
     @Test
-    void allLooksAreTriedAgainAlsoIfOneCostsMoreThanTheFewestPauses() {
-        StagedWait wait = new StagedWait(PAUSES);
-        int cost = PAUSES / 10;
-        int tries = 0;
-        for (int i = 0; i < 300; i++) {
-            int pauses = 0;
-            for (int left = wait.begin(cost); left > 0xff; left = wait.pause(left)) {
-                pauses++;
-            }
-            if (pauses == PAUSES / cost) {
-                tries++;
-            }
-        }
-        assertThat(tries).isEqualTo(7);
-    }
-
-    @Test
     void aWaitMaySkipItsPausesButNotWhenItHasNoYields() {
         StagedWait wait = new StagedWait(PAUSES);
         assertThat(StagedWait.yieldsOnly(wait.begin(1))).isEqualTo(100);
