@@ -33,33 +33,17 @@ class LastingFailureTest {
         }
     }
 
-    @Test
-    void itIsReportedOnceAndEndsEachWait() {
-        AtomicInteger reports = new AtomicInteger();
+    private static void withHandler(Thread.UncaughtExceptionHandler handler, Runnable body) {
         Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
-        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> reports.incrementAndGet());
-        PolledWaits waits = new PolledWaits("polls", 0);
+        Thread.setDefaultUncaughtExceptionHandler(handler);
         try {
-            Failing failing = new Failing();
-            Waits.join(Thread.ofVirtual().start(() -> {
-                for (int i = 0; i < WAITS; i++) {
-                    waits.await(failing, System.nanoTime() + Waits.seconds(60).toNanos());
-                }
-            }));
-            assertThat(failing.polls).isGreaterThanOrEqualTo(WAITS);
-            assertThat(reports).hasValue(1);
+            body.run();
         } finally {
-            waits.close();
             Thread.setDefaultUncaughtExceptionHandler(before);
         }
     }
 
-    @Test
-    void itEndsEachWaitAlsoIfItCannotBeReported() {
-        Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
-        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> {
-            throw new OutOfMemoryError("no memory for a report, on purpose");
-        });
+    private static void eachWaitEnds() {
         PolledWaits waits = new PolledWaits("polls", 0);
         try {
             Failing failing = new Failing();
@@ -71,8 +55,23 @@ class LastingFailureTest {
             assertThat(failing.polls).isGreaterThanOrEqualTo(WAITS);
         } finally {
             waits.close();
-            Thread.setDefaultUncaughtExceptionHandler(before);
         }
+    }
+
+    @Test
+    void itIsReportedOnceAndEndsEachWait() {
+        AtomicInteger reports = new AtomicInteger();
+        withHandler((thread, failure) -> reports.incrementAndGet(), LastingFailureTest::eachWaitEnds);
+        assertThat(reports).hasValue(1);
+    }
+
+    @Test
+    void itEndsEachWaitAlsoIfItCannotBeReported() {
+        withHandler(
+                (thread, failure) -> {
+                    throw new OutOfMemoryError("no memory for a report, on purpose");
+                },
+                LastingFailureTest::eachWaitEnds);
     }
 
     /** Looks at slots that always fail. */
@@ -94,21 +93,20 @@ class LastingFailureTest {
     @Test
     void aFailureOfThePlatformThreadEndsEachWaitToo() {
         AtomicInteger reports = new AtomicInteger();
-        Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
-        Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> reports.incrementAndGet());
         FailingWords words = new FailingWords();
         VirtualWaits waits = new VirtualWaits(words, 0);
-        try {
-            Waits.join(Thread.ofVirtual().start(() -> {
-                for (int i = 0; i < WAITS; i++) {
-                    waits.await(i, System.nanoTime() + Waits.seconds(60).toNanos());
-                }
-            }));
-            assertThat(words.looks).hasValueGreaterThanOrEqualTo(WAITS);
-            assertThat(reports).hasValue(1);
-        } finally {
-            waits.lose();
-            Thread.setDefaultUncaughtExceptionHandler(before);
-        }
+        withHandler((thread, failure) -> reports.incrementAndGet(), () -> {
+            try {
+                Waits.join(Thread.ofVirtual().start(() -> {
+                    for (int i = 0; i < WAITS; i++) {
+                        waits.await(i, System.nanoTime() + Waits.seconds(60).toNanos());
+                    }
+                }));
+            } finally {
+                waits.lose();
+            }
+        });
+        assertThat(words.looks).hasValueGreaterThanOrEqualTo(WAITS);
+        assertThat(reports).hasValue(1);
     }
 }
