@@ -424,12 +424,13 @@ final class SessionWorker {
         }
     }
 
-    /** Whether a thread goes on. A substitute that could not be started, for lack of memory, has not replaced it. */
+    /** Whether a thread still fetches commands: it has no substitute, or the substitute could not be started, for lack of memory. */
     private boolean leads(Server server) {
         if (leader == server) {
             return true;
         }
-        synchronized (this) { // not while a substitute starts
+        server.releaseRole(); // the lock may be held
+        synchronized (this) { // until the substitute has started, or not
             return leader == server;
         }
     }

@@ -278,11 +278,11 @@ class DrainTest {
             LmrHandle full = cluster.attach(0).memory().malloc(named("full", Placement.on("n0"), 10 << 20));
             CountDownLatch left = new CountDownLatch(1);
             cluster.node(1).onLeave(left::countDown);
-            Duration patience = Waits.seconds(1);
+            Duration timeout = Waits.seconds(1);
 
-            assertThat(cluster.node(1).drain(patience)).isPresent();
+            assertThat(cluster.node(1).drain(timeout)).isPresent();
 
-            Waits.pass(patience);
+            Waits.pass(timeout); // the first drain's deadline must not hold for the next one
             full.free();
             Orders orders = new Orders(cluster.directory(0));
             Order drain = awaitEnd(orders, orders.drain("n1", true, LONG));

@@ -25,7 +25,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-/** How calls fail, and what goes on afterwards. */
+/** How calls fail, and that later calls succeed. */
 interface FailureCases extends RpcCases {
     @Test
     default void everyFailureHasItsStatus() {
