@@ -1,6 +1,8 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.os.RawMemory;
+import dev.lite.os.wire.Wire;
+import dev.lite.os.wire.WireException;
 import java.lang.foreign.Arena;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;

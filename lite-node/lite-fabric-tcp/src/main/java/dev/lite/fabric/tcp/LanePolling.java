@@ -4,6 +4,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
+import dev.lite.os.wire.WireException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;

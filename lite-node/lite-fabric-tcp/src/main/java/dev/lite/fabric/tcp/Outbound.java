@@ -3,6 +3,8 @@ package dev.lite.fabric.tcp;
 import dev.lite.fabric.Post;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.wire.Wire;
+import dev.lite.os.wire.WireException;
 import java.lang.foreign.Arena;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;

@@ -12,6 +12,9 @@ import dev.lite.os.OsException;
 import dev.lite.os.TcpServerSocket;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.wire.PlainWire;
+import dev.lite.os.wire.SealedWire;
+import dev.lite.os.wire.Wire;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -48,7 +51,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         }
 
         private Wire protectedWire() {
-            return keys == null ? wire : new SealedWire(wire, keys);
+            return keys == null ? wire : new SealedWire(wire, keys.send(), keys.receive());
         }
     }
 

@@ -3,6 +3,7 @@ package dev.lite.fabric.tcp;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import dev.lite.os.TcpSocket;
+import dev.lite.os.wire.Wire;
 import java.lang.foreign.Arena;
 import java.util.function.Consumer;
 

@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.wire.Wire;
 import java.lang.foreign.Arena;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;

@@ -1,5 +1,7 @@
 package dev.lite.fabric.tcp;
 
+import dev.lite.os.wire.Wire;
+
 /** A wire whose peer never resets, and whose end has no effect. It is always ready. */
 abstract class QuietWire implements Wire {
     @Override

@@ -1,5 +1,7 @@
 package dev.lite.fabric.driver;
 
+import dev.lite.os.wire.SealedWire;
+
 /**
  * The keys of a lane, one for each direction: fresh for each lane, and known to its two ends only.
  *
@@ -8,7 +10,7 @@ package dev.lite.fabric.driver;
  */
 public record LaneKeys(byte[] send, byte[] receive) {
     /** Bytes of a key. */
-    public static final int BYTES = 32;
+    public static final int BYTES = SealedWire.KEY_BYTES;
 
     /** Without the keys. */
     @Override

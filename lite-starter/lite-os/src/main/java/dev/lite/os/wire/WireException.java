@@ -1,14 +1,14 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
 /** A peer violates the protocol or cannot be trusted. The message contains no secret. */
-final class WireException extends RuntimeException {
+public final class WireException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    WireException(String message) {
+    public WireException(String message) {
         super(message);
     }
 
-    WireException(String message, Throwable cause) {
+    public WireException(String message, Throwable cause) {
         super(message, cause);
     }
 }

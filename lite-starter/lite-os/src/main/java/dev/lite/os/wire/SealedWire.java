@@ -1,6 +1,5 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
-import dev.lite.fabric.driver.LaneKeys;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -9,20 +8,23 @@ import java.nio.ByteOrder;
 import java.security.GeneralSecurityException;
 
 /**
- * A socket whose bytes are encrypted and authenticated with the keys of the lane's handshake: a stream of records.
+ * A socket whose bytes are encrypted and authenticated with keys that both ends have agreed on: a stream of records.
  *
  * <pre>
  *  0 length of the content (4)   4 content, encrypted   … tag (16)
  * </pre>
  *
  * <p>Records are AES-128-GCM; {@link RecordCipher} counts them, so a record that was changed, repeated, left out or moved has a wrong
- * tag, which ends the lane. No byte of a record is passed on before its tag was checked.
+ * tag, which ends the connection. No byte of a record is passed on before its tag was checked.
  *
- * <p>As in {@link TlsWire}, encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again
- * when there is room. Unlike there, the two directions share nothing, and need no lock: one thread at a time sends, and one receives.
+ * <p>Encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again
+ * when there is room. The two directions share nothing, and need no lock: one thread at a time sends, and one receives.
  * Memory: {@value #RECORD_BYTES_MAX} bytes six times.
  */
-final class SealedWire extends EncryptedWire {
+public final class SealedWire extends EncryptedWire {
+    /** Bytes of a key: fresh for each connection and direction, and known to both ends only. */
+    public static final int KEY_BYTES = 32;
+
     static final int LENGTH_BYTES = 4;
     static final int OVERHEAD_BYTES = LENGTH_BYTES + RecordCipher.TAG_BYTES;
     /** Content of a record. Larger ones encrypt faster, but fit less well into the processor's caches. */
@@ -59,11 +61,17 @@ final class SealedWire extends EncryptedWire {
     private int clearFrom;
     private int clearTo;
 
-    /** @param plain owned by this wire */
-    SealedWire(Wire plain, LaneKeys keys) {
+    /**
+     * Encrypts.
+     *
+     * @param plain owned by this wire
+     * @param sendKey {@value #KEY_BYTES} bytes for what this side sends
+     * @param receiveKey as many for what the other side sends
+     */
+    public SealedWire(Wire plain, byte[] sendKey, byte[] receiveKey) {
         super(plain);
-        sealing = RecordCipher.sealing(keys.send());
-        opening = RecordCipher.opening(keys.receive());
+        sealing = RecordCipher.sealing(sendKey);
+        opening = RecordCipher.opening(receiveKey);
         bufferOutSegment = Arena.ofAuto().allocate(BUFFER_BYTES, Long.BYTES);
         bufferOut = bufferOutSegment.address();
         bufferInSegment = Arena.ofAuto().allocate(BUFFER_BYTES, Long.BYTES);

@@ -1,6 +1,5 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
-import dev.lite.fabric.driver.LaneKeys;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -15,7 +14,7 @@ import javax.crypto.spec.HKDFParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Seals or opens the records of one direction of a lane with AES-128-GCM. The number of a record is its nonce, so no nonce is used
+ * Seals or opens the records of one direction of a connection with AES-128-GCM. The number of a record is its nonce, so no nonce is used
  * twice with a key, and a record is authentic only in its place. After {@value #RECORDS_PER_KEY} records both sides replace the key by
  * one derived from it, far before the limit of GCM. The length in front of a record is authenticated, too. One thread at a time.
  */
@@ -47,7 +46,7 @@ final class RecordCipher {
         }
     }
 
-    /** @param keyMaterial {@link LaneKeys#BYTES} bytes: the key, and the material of the next one */
+    /** @param keyMaterial {@link SealedWire#KEY_BYTES} bytes: the key, and the material of the next one */
     static RecordCipher sealing(byte[] keyMaterial) {
         return new RecordCipher(Cipher.ENCRYPT_MODE, keyMaterial);
     }
@@ -78,7 +77,7 @@ final class RecordCipher {
         if (records == RECORDS_PER_KEY) {
             keyMaterial = KDF.getInstance("HKDF-SHA256")
                     .deriveData(
-                            HKDFParameterSpec.ofExtract().addIKM(keyMaterial).thenExpand(NEXT, LaneKeys.BYTES));
+                            HKDFParameterSpec.ofExtract().addIKM(keyMaterial).thenExpand(NEXT, SealedWire.KEY_BYTES));
             key = key(keyMaterial);
             records = 0;
         }

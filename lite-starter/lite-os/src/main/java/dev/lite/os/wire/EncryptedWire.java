@@ -1,12 +1,12 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
 /** A wire that encrypts what another one carries. What does not concern the bytes is that wire's. */
-abstract class EncryptedWire implements Wire {
+public abstract class EncryptedWire implements Wire {
     /** Carries the encrypted bytes. */
     protected final Wire plain;
 
     /** @param plain owned by this wire */
-    EncryptedWire(Wire plain) {
+    protected EncryptedWire(Wire plain) {
         this.plain = plain;
     }
 

@@ -1,4 +1,4 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * {@code await} block. One thread at a time sends, one receives; any thread may shut the wire down. Failures are
  * {@link dev.lite.os.OsException}s or {@link WireException}s.
  */
-interface Wire {
+public interface Wire {
     /** Result of {@link #receive} at the end of the input. */
     long END = -1;
 
@@ -46,7 +46,7 @@ interface Wire {
     /** Blocks until the peer ended its output or is gone, or until the timeout. */
     boolean awaitPeerEnd(long timeoutNs);
 
-    /** See {@link dev.lite.fabric.driver.MessageChannel#binding}. After the wire's own handshake. */
+    /** What a signature over this connection covers, so that it fits no other one; empty without encryption. After the wire's own handshake. */
     default byte[] binding() {
         return new byte[0];
     }

@@ -1,15 +1,16 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
 import dev.lite.os.TcpSocket;
 
 /** A wire without encryption: passes all calls to the socket. */
-final class PlainWire implements Wire {
+public final class PlainWire implements Wire {
     private final TcpSocket socket;
 
     /** Whether the last receive emptied the socket. Used by the receiving thread. */
     private boolean drained;
 
-    PlainWire(TcpSocket socket) {
+    /** @param socket owned by this wire */
+    public PlainWire(TcpSocket socket) {
         this.socket = socket;
     }
 

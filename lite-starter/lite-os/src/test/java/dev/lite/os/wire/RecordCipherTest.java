@@ -1,9 +1,8 @@
-package dev.lite.fabric.tcp;
+package dev.lite.os.wire;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.lite.fabric.driver.LaneKeys;
 import java.security.GeneralSecurityException;
 import javax.crypto.AEADBadTagException;
 import org.junit.jupiter.api.Test;
@@ -12,7 +11,7 @@ import org.junit.jupiter.api.Test;
 class RecordCipherTest {
     private static final int OVERHEAD = SealedWire.OVERHEAD_BYTES;
 
-    private final byte[] keyMaterial = new byte[LaneKeys.BYTES];
+    private final byte[] keyMaterial = new byte[SealedWire.KEY_BYTES];
     private final byte[] record = new byte[1 + OVERHEAD];
     private final byte[] content = new byte[1];
 

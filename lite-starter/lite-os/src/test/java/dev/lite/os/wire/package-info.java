@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.os.wire;
+
+import org.jspecify.annotations.NullMarked;
