@@ -20,6 +20,11 @@ public final class DuplicateDescriptor extends Pollable {
      */
     public static DuplicateDescriptor of(int descriptor) {
         Linux.require();
+        return new DuplicateDescriptor(duplicate(descriptor), descriptor);
+    }
+
+    /** A duplicate that the caller must close; throws as {@link #of}. */
+    static int duplicate(int descriptor) {
         var state = CallState.current();
         int number;
         try {
@@ -30,6 +35,6 @@ public final class DuplicateDescriptor extends Pollable {
         if (number < 0) {
             throw new OsException("fcntl(%d, F_DUPFD_CLOEXEC)".formatted(descriptor), state.errno());
         }
-        return new DuplicateDescriptor(number, descriptor);
+        return number;
     }
 }

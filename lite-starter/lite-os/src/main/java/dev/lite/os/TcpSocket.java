@@ -29,6 +29,17 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
+     * Takes over a descriptor of a connected TCP socket that does not block, such as one of {@link #detach}; this socket closes it.
+     *
+     * @param name for messages
+     * @throws OsException if it is no such socket; then it is closed
+     */
+    public static TcpSocket adopt(int descriptor, String name) {
+        Linux.require();
+        return new TcpSocket(descriptor, name);
+    }
+
+    /**
      * Connects. Blocks until connected or until the timeout.
      *
      * @param address a resolved address
@@ -242,6 +253,23 @@ public final class TcpSocket extends Pollable {
         }
         try {
             InetCalls.option(number, InetCalls.SOL_SOCKET, InetCalls.SO_LINGER, "SO_LINGER", 1, 0);
+        } finally {
+            descriptor.release();
+            close();
+        }
+    }
+
+    /**
+     * Hands the connection over, and closes this socket without ending the connection. Calls of other threads that are in progress still
+     * act on it. The descriptor does not block, keeps its options, and is in no {@link Epoll}.
+     *
+     * @return a descriptor, which the caller must close
+     * @throws OsException EBADF when this socket is closed; EMFILE when the process has no descriptor left, and then the connection ends
+     */
+    public int detach() {
+        int number = descriptor.acquire("fcntl");
+        try {
+            return DuplicateDescriptor.duplicate(number);
         } finally {
             descriptor.release();
             close();

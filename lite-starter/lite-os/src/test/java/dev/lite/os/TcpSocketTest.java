@@ -146,6 +146,33 @@ class TcpSocketTest {
     }
 
     @Test
+    void aDetachedSocketLivesOnUnderAnotherNumberAndIsClosedByItsNewOwner() {
+        try (var pair = Pair.open("127.0.0.1")) {
+            var bytes = arena.allocateFrom(JAVA_BYTE, (byte) 1, (byte) 2);
+            var into = arena.allocate(2);
+            int number = pair.client.detach();
+
+            assertThatThrownBy(() -> pair.client.send(bytes.address(), 2))
+                    .isInstanceOf(OsException.class)
+                    .hasMessageContaining("EBADF");
+            pair.client.abort();
+            pair.client.close();
+            assertThatThrownBy(pair.client::detach).hasMessageContaining("EBADF");
+            try (var adopted = TcpSocket.adopt(number, "adopted")) {
+                assertThat(adopted.send(bytes.address(), 2)).isEqualTo(2);
+                assertThat(pair.accepted.awaitReadable(Waits.seconds(10).toNanos()))
+                        .isTrue();
+                assertThat(pair.accepted.receive(into.address(), 2)).isEqualTo(2);
+                assertThat(into.toArray(JAVA_BYTE)).containsExactly(1, 2);
+                assertThat(adopted.receive(into.address(), 2))
+                        .as("it does not block")
+                        .isZero();
+            }
+            assertThat(pair.accepted.awaitPeerEnd(Waits.seconds(10).toNanos())).isTrue();
+        }
+    }
+
+    @Test
     void connectingToAnUnusedPortFailsWithAReason() {
         var server = listen("127.0.0.1");
         var nowhere = server.address();
