@@ -98,6 +98,35 @@ public interface FabricEndpoint {
         return -1;
     }
 
+    /** Whether {@link #openStream} can open streams to this peer; constant. */
+    default boolean opensStreams() {
+        return false;
+    }
+
+    /**
+     * Opens a stream to the peer: a TCP connection of its own, which neither node uses. Both sides call this with the same tag. The side
+     * that made this connection connects once more, to the same address; the other side waits for that. At most 16 streams that arrived are
+     * kept until they are taken, and then the oldest is closed. All that were not taken are closed when the endpoint ends. Any thread, also
+     * a virtual one; blocks until the timeout at most.
+     *
+     * @param tag chosen by the callers, different for each stream over this connection
+     * @param timeoutNs nanoseconds, not negative
+     * @return the stream, whose descriptor the caller must close; null if there was none in time, the driver opens no streams, the endpoint
+     *     is not connected or ends meanwhile, the peer refuses, this node is just opening 16 others, or the thread is interrupted, and then
+     *     it stays interrupted
+     */
+    default @Nullable FabricStream openStream(long tag, long timeoutNs) {
+        return null;
+    }
+
+    /**
+     * Nobody here wants this stream any more: ends {@link #openStream}, and closes the stream if it has come and was not taken, or still
+     * comes. Any thread; never blocks.
+     *
+     * @param tag of the stream; the last {@value dev.lite.fabric.driver.Arrivals#DROPPED_MAX} are known
+     */
+    default void dropStream(long tag) {}
+
     /** Copies from the peer's memory to local memory. */
     Post read(long remoteOffset, long localAddress, long length, long context);
 

@@ -3,35 +3,26 @@ package dev.lite.fabric.shm;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.lite.fabric.driver.Arrivals;
 import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.Received;
 import dev.lite.os.UnixSocket;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The descriptors that a peer passed over a connection's socket, until they are taken. At most {@value #KEPT_MAX} are kept; the
- * next one closes the oldest. Any thread.
+ * The descriptors that a peer passed over a connection's socket, until they are taken: see {@link Arrivals}. Any
+ * thread.
  *
  * <p>A message, in native byte order: magic (8 bytes), version (4), kind (4), tag (8), with one descriptor.
  */
 final class PassedDescriptors {
-    static final int KEPT_MAX = 16;
     static final int NONE = -1;
 
     private static final int MESSAGE_BYTES = 24;
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition changed = lock.newCondition();
-
-    // Guarded by the lock.
-    private final Map<Long, Integer> byTag = new LinkedHashMap<>(); // oldest first
-    private boolean closed;
+    private final Arrivals<Integer> arrivals = new Arrivals<>(Linux::closeDescriptor);
 
     /**
      * Passes a descriptor to the peer.
@@ -58,64 +49,18 @@ final class PassedDescriptors {
                 || message.get(JAVA_INT, 12) != ShmHandshake.PASS) {
             return false;
         }
-        keep(message.get(JAVA_LONG, 16), received.descriptors()[0]);
+        arrivals.keep(message.get(JAVA_LONG, 16), received.descriptors()[0]);
         return true;
-    }
-
-    private void keep(long tag, int descriptor) {
-        lock.lock();
-        try {
-            if (closed) {
-                Linux.closeDescriptor(descriptor);
-                return;
-            }
-            Integer before = byTag.remove(tag);
-            if (before == null && byTag.size() == KEPT_MAX) {
-                before = byTag.remove(byTag.keySet().iterator().next());
-            }
-            if (before != null) {
-                Linux.closeDescriptor(before);
-            }
-            byTag.put(tag, descriptor);
-            changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
     }
 
     /** Waits for a descriptor; the caller owns it. Returns {@link #NONE} after the timeout, when closed, and when interrupted. */
     int take(long tag, long timeoutNs) {
-        lock.lock();
-        try {
-            long leftNs = timeoutNs;
-            while (true) {
-                Integer descriptor = byTag.remove(tag);
-                if (descriptor != null) {
-                    return descriptor;
-                }
-                if (closed || leftNs <= 0) {
-                    return NONE;
-                }
-                leftNs = changed.awaitNanos(leftNs);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return NONE;
-        } finally {
-            lock.unlock();
-        }
+        Integer descriptor = arrivals.take(tag, timeoutNs);
+        return descriptor == null ? NONE : descriptor;
     }
 
     /** Closes the descriptors that were not taken, and those that still come. Ends all waits. Idempotent. */
     void close() {
-        lock.lock();
-        try {
-            closed = true;
-            byTag.values().forEach(Linux::closeDescriptor);
-            byTag.clear();
-            changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
+        arrivals.close();
     }
 }

@@ -12,6 +12,7 @@ import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.driver.Arrivals;
 import dev.lite.os.Linux;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
@@ -546,15 +547,14 @@ class ShmFabricTest {
             var toB = a.connectTo(b);
             var toA = b.accepted.getFirst();
             long before = count("/proc/self/fd");
-            int passes = 3 * PassedDescriptors.KEPT_MAX;
+            int passes = 3 * Arrivals.KEPT_MAX;
             for (int tag = 1; tag <= passes; tag++) {
                 assertThat(toB.passDescriptor(tag, a.memory.descriptor())).isTrue();
             }
             int last = toA.takeDescriptor(passes, TestNode.nanos(10));
             assertThat(last).isNotEqualTo(-1);
-            assertThat(toA.takeDescriptor(passes - PassedDescriptors.KEPT_MAX, 0))
-                    .isEqualTo(-1);
-            assertThat(count("/proc/self/fd")).isEqualTo(before + PassedDescriptors.KEPT_MAX);
+            assertThat(toA.takeDescriptor(passes - Arrivals.KEPT_MAX, 0)).isEqualTo(-1);
+            assertThat(count("/proc/self/fd")).isEqualTo(before + Arrivals.KEPT_MAX);
             Linux.closeDescriptor(last);
             toA.close();
             assertThat(count("/proc/self/fd")).isLessThanOrEqualTo(before);

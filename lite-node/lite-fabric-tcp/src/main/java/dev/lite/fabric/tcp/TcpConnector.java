@@ -1,8 +1,10 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricStream;
 import dev.lite.fabric.driver.AcceptLoop;
 import dev.lite.fabric.driver.Connections;
+import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.LaneConnector;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.LaneKeys;
@@ -12,12 +14,15 @@ import dev.lite.os.OsException;
 import dev.lite.os.TcpServerSocket;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.os.wire.PlainWire;
 import dev.lite.os.wire.SealedWire;
 import dev.lite.os.wire.Wire;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
@@ -103,7 +108,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
 
     @Override
     public TcpEndpoint create(boolean accepted) {
-        return new TcpEndpoint(accepted);
+        return new TcpEndpoint(accepted, options.channels(), this::startStream);
     }
 
     @Override
@@ -150,6 +155,26 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
             MessageChannel first,
             boolean connecting,
             Deadline deadline) {
+        for (OpenLane lane : lanes) {
+            if (lane.wire instanceof TlsWire encrypted) {
+                encrypted.readAhead();
+            }
+        }
+        // Before the peer knows that the connection is complete: it may open a stream at once.
+        endpoint.streams().begin(peer);
+        boolean made = false;
+        try {
+            TcpLink link = join(endpoint, peer, lanes, connecting, deadline);
+            made = true;
+            return link;
+        } finally {
+            if (!made) { // nobody ends the endpoint then
+                endpoint.streams().end();
+            }
+        }
+    }
+
+    private TcpLink join(TcpEndpoint endpoint, Peer peer, List<OpenLane> lanes, boolean connecting, Deadline deadline) {
         List<Wire> wires = lanes.stream().map(OpenLane::protectedWire).toList();
         var firstMessages = new WireMessages(wires.getFirst());
         if (connecting) {
@@ -169,6 +194,50 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
                     reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED));
         }
         return new TcpLink(peer.hello(), peer.bytes(), made, peer.name());
+    }
+
+    @Override
+    protected @Nullable Consumer<OpenLane> streamTaker(LaneHandshake.Claim claim) {
+        if (!options.channels()) {
+            throw new HandshakeException("its option %s is false".formatted(TcpOptions.CHANNELS));
+        }
+        TcpEndpoint owner = connections.find(endpoint -> endpoint.isForStream(claim));
+        return owner == null ? null : lane -> owner.streams().arrived(claim.high(), stream(lane));
+    }
+
+    /** {@link Streams.Opener}. */
+    private void startStream(Peer peer, long tag, Duration timeout, Consumer<@Nullable FabricStream> over) {
+        Deadline deadline = connections.handshakeDeadline().atMost(timeout);
+        boolean runs = false;
+        try {
+            runs = connections.run("stream", () -> over.accept(openStream(peer, tag, deadline)));
+        } catch (RuntimeException | Error e) { // such as: no memory for another thread
+            failed(peer, e);
+        }
+        if (!runs) {
+            over.accept(null);
+        }
+    }
+
+    private @Nullable FabricStream openStream(Peer peer, long tag, Deadline deadline) {
+        try {
+            return stream(connectStream(peer, tag, deadline));
+        } catch (RuntimeException | Error e) {
+            failed(peer, e);
+            return null;
+        }
+    }
+
+    private void failed(Peer peer, Throwable e) {
+        Unrecoverable.report(e);
+        log("stream", "cannot open a stream to %s: %s".formatted(peer.name(), e.getMessage()));
+    }
+
+    /** Takes the socket out of the lane. Nothing is sent, not even the end of TLS. */
+    private static FabricStream stream(OpenLane lane) {
+        LaneKeys keys = lane.keys;
+        return new FabricStream(
+                lane.socket.detach(), keys == null ? null : new FabricStream.Keys(keys.send(), keys.receive()));
     }
 
     @Override

@@ -2,8 +2,10 @@ package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.FabricStream;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.DriverEndpoint;
+import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.SomeLanes;
 import dev.lite.os.waiting.Deadline;
 import org.jspecify.annotations.Nullable;
@@ -21,8 +23,44 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
 
     private static final int ALL_LANES = -1;
 
-    TcpEndpoint(boolean accepted) {
+    private final Streams streams;
+    private final boolean opensStreams;
+
+    /** @param opensStreams whether this side opens and accepts streams */
+    TcpEndpoint(boolean accepted, boolean opensStreams, Streams.Opener opener) {
         super(accepted);
+        this.opensStreams = opensStreams;
+        streams = new Streams(accepted, opener);
+    }
+
+    @Override
+    public boolean opensStreams() {
+        return opensStreams;
+    }
+
+    @Override
+    public @Nullable FabricStream openStream(long tag, long timeoutNs) {
+        return !opensStreams || link() == null || end() != null ? null : streams.open(tag, timeoutNs);
+    }
+
+    @Override
+    public void dropStream(long tag) {
+        streams.drop(tag);
+    }
+
+    /** The streams of this connection. */
+    Streams streams() {
+        return streams;
+    }
+
+    /** Whether a peer that proved who it is opens this stream for this connection. Any thread. */
+    boolean isForStream(LaneHandshake.Claim claim) {
+        return end() == null && streams.takes(claim);
+    }
+
+    @Override
+    protected void onEnd() {
+        streams.end();
     }
 
     @Override

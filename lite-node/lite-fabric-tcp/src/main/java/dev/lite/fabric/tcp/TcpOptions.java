@@ -26,6 +26,8 @@ import org.jspecify.annotations.Nullable;
  * @param encrypted {@value #PROTECTION}: {@value #ENCRYPTED} (default) encrypts and authenticates every byte with keys of
  *     the handshake; {@value #PLAIN} does not, unless the peer asks for it. With TLS it has no effect.
  * @param verifyNames {@value #VERIFY_NAMES}: whether the certificate of a peer must have the name of its node; default true
+ * @param channels {@value #CHANNELS}: whether attached applications get channels to other hosts, {@code true} (default) or
+ *     {@code false}: their calls pass the nodes
  * @param limits {@code connections-max}: maximum number of peers, 1 to 4096, default 256; and
  *     {@code handshake-timeout-ms}
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: a peer that is silent for this time, although it was pinged, is
@@ -39,6 +41,7 @@ public record TcpOptions(
         @Nullable String secret,
         boolean encrypted,
         boolean verifyNames,
+        boolean channels,
         ConnectionLimits limits,
         int peerTimeoutMs) {
     static final String BIND = "bind";
@@ -48,6 +51,7 @@ public record TcpOptions(
     static final String SECRET = "secret";
     static final String PROTECTION = "protection";
     static final String VERIFY_NAMES = "verify-names";
+    static final String CHANNELS = "channels";
     static final String ENCRYPTED = "encrypted";
     static final String PLAIN = "none";
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
@@ -65,6 +69,7 @@ public record TcpOptions(
             SECRET,
             PROTECTION,
             VERIFY_NAMES,
+            CHANNELS,
             ConnectionLimits.CONNECTIONS_MAX,
             ConnectionLimits.HANDSHAKE_TIMEOUT_MS,
             PEER_TIMEOUT_MS);
@@ -104,6 +109,7 @@ public record TcpOptions(
                 given.text(SECRET),
                 encrypted(given.text(PROTECTION, ENCRYPTED)),
                 !given.text(VERIFY_NAMES, "true").equals("false"),
+                flag(CHANNELS, given.text(CHANNELS, "true")),
                 ConnectionLimits.of(given, CONNECTIONS_DEFAULT, CONNECTIONS_LIMIT),
                 given.number(PEER_TIMEOUT_MS, 15_000));
     }
@@ -115,6 +121,14 @@ public record TcpOptions(
             default ->
                 throw new IllegalArgumentException(
                         "%s is '%s'; it must be %s or %s".formatted(PROTECTION, protection, ENCRYPTED, PLAIN));
+        };
+    }
+
+    private static boolean flag(String name, String text) {
+        return switch (text) {
+            case "true" -> true;
+            case "false" -> false;
+            default -> throw new IllegalArgumentException("%s is '%s'; it must be true or false".formatted(name, text));
         };
     }
 

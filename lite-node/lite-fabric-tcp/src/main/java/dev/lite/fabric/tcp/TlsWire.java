@@ -27,12 +27,14 @@ import org.jspecify.annotations.Nullable;
  * hosts: {@link #certifiedNames} are compared with the name of the node.
  *
  * <p>Encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again when there
- * is room, so no encrypted byte is lost. One lock covers both directions, because the engine's halves share state.
+ * is room, so no encrypted byte is lost. Until {@link #readAhead}, nothing behind the record that the receiver needs leaves the socket:
+ * what follows a handshake may not be TLS. One lock covers both directions, because the engine's halves share state.
  */
 final class TlsWire extends EncryptedWire {
     private static final String PROTOCOL = "TLSv1.3";
     private static final int RANGE_BYTES = 16;
     private static final int BINDING_BYTES = 32;
+    private static final int HEADER_BYTES = 5;
     /** The kind of a DNS name among the names of a certificate. */
     private static final Integer DNS_NAME = 2;
 
@@ -50,6 +52,9 @@ final class TlsWire extends EncryptedWire {
 
     /** Whether the last attempt to decrypt needs more bytes. */
     private boolean underflow;
+
+    /** Whether it receives more than the record that it needs. */
+    private boolean readsAhead;
 
     /** Whether the peer ended its output. */
     private volatile boolean ended;
@@ -223,6 +228,11 @@ final class TlsWire extends EncryptedWire {
         }
     }
 
+    /** Receives whatever the socket has, with fewer system calls. */
+    synchronized void readAhead() {
+        readsAhead = true;
+    }
+
     private static void skip(ByteBuffer[] buffers, long bytes) {
         long left = bytes;
         for (var buffer : buffers) {
@@ -316,12 +326,22 @@ final class TlsWire extends EncryptedWire {
         };
     }
 
+    /** The bytes that are missing for a header (type, version, length of the content) or for the record of the header. */
+    private int missing() {
+        int there = encryptedIn.position();
+        int whole = there < HEADER_BYTES
+                ? HEADER_BYTES
+                : HEADER_BYTES + Short.toUnsignedInt(encryptedIn.getShort(HEADER_BYTES - Short.BYTES));
+        return whole - there;
+    }
+
     private int fill() {
         underflow = true;
         encryptedIn.compact();
         long got;
         try {
-            got = plain.receive(encryptedInAddress + encryptedIn.position(), encryptedIn.remaining());
+            int want = readsAhead ? encryptedIn.remaining() : Math.clamp(missing(), 1, encryptedIn.remaining());
+            got = plain.receive(encryptedInAddress + encryptedIn.position(), want);
             if (got > 0) {
                 encryptedIn.position(encryptedIn.position() + (int) got);
                 underflow = false;

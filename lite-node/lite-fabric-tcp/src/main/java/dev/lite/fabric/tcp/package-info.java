@@ -24,6 +24,10 @@
  *
  * <p>The hop to the event loop and back costs more than the whole round trip.
  *
+ * <p><b>Streams.</b> {@link dev.lite.fabric.FabricEndpoint#openStream} makes one more TCP connection with the same handshake, and then
+ * gives its socket away. The node that accepted the connection of the two nodes also accepts its streams. It finds the connection by the
+ * peer's hello and the connection's number.
+ *
  * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake}. After the handshake, each frame is checked before
  * anything is allocated or accessed. An invalid frame ends its connection with a reason.
  */

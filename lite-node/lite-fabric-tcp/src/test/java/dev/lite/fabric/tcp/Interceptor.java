@@ -20,7 +20,7 @@ final class Interceptor implements AutoCloseable {
     private static final int CHUNK_BYTES = 1 << 20;
 
     private final ServerSocket server;
-    private final int target;
+    private volatile int target;
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
     /** From the connecting side to the accepting one. */
     private volatile Function<byte[], List<byte[]>> there = List::of;
@@ -36,6 +36,11 @@ final class Interceptor implements AutoCloseable {
 
     String address() {
         return "127.0.0.1:" + server.getLocalPort();
+    }
+
+    /** Passes the bytes of further connections on to another port. */
+    void target(int port) {
+        target = port;
     }
 
     /** Changes the following chunks on the way to the accepting side: each becomes these chunks. */

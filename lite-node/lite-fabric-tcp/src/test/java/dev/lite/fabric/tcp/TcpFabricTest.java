@@ -50,6 +50,9 @@ class TcpFabricTest {
         "connections-max, 0, 1 to 4096",
         "handshake-timeout-ms, 0, 1 to 60000",
         "peer-timeout-ms, 299, 300 to 600000",
+        "channels, yes, must be true or false",
+        "channels, TRUE, must be true or false",
+        "channels, '', must be true or false",
         "bind, '', not a valid address",
         "bind, no.such.host.invalid, not a valid address",
         "bind, 0.0.0.0, advertised-host"

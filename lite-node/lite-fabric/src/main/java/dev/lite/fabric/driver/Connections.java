@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -207,6 +208,20 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             boolean unused = offer(() -> ended(endpoint)); // refused when closed: close() calls the handler
         });
         return endpoint;
+    }
+
+    /**
+     * An endpoint that was not forgotten, whether it is connected or not; null if none fits. Any thread.
+     *
+     * @param fits called under a lock; must not block
+     */
+    public synchronized @Nullable E find(Predicate<E> fits) {
+        for (E endpoint : endpoints) {
+            if (fits.test(endpoint)) {
+                return endpoint;
+            }
+        }
+        return null;
     }
 
     /** Forgets an accepted endpoint whose handshake failed. */

@@ -150,7 +150,7 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
     }
 
     /** Whether the peer made the connection. */
-    final boolean isAccepted() {
+    public final boolean isAccepted() {
         return accepted;
     }
 

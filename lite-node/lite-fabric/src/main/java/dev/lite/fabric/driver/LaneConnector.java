@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -44,11 +45,12 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /**
      * The other side of a connection, as its handshake describes it.
      *
-     * @param name its address, for messages
+     * @param name its address, for messages; the one to which this node connected, if it did
      * @param hello its hello
      * @param bytes the size of its memory
+     * @param number {@link LaneHandshake.Claim#low} of the connection: both sides know it
      */
-    public record Peer(String name, byte[] hello, long bytes) {}
+    public record Peer(String name, byte[] hello, long bytes, long number) {}
 
     private final Connections<E, L> connections;
     private final LaneHandshake handshake;
@@ -106,6 +108,17 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      */
     protected void agreed(K lane, @Nullable LaneKeys keys) {}
 
+    /**
+     * A member of the cluster opens a stream, and its identity was checked.
+     *
+     * @return takes the lane once its handshake is over, and then owns it, unless it throws; null if this node has no connection that the
+     *     peer made and for which that stream is, or the driver opens no streams
+     * @throws HandshakeException with another reason to refuse it, which the peer gets
+     */
+    protected @Nullable Consumer<K> streamTaker(LaneHandshake.Claim claim) {
+        return null;
+    }
+
     private Consumer<@Nullable LaneKeys> agreeing(K lane) {
         return keys -> agreed(lane, keys);
     }
@@ -138,7 +151,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
                 var other = handshake.connect(next, address, lanes.size() - 1, verdict.lanes(), high, low, deadline);
                 agreed(lanes.getLast(), other.keys());
             }
-            Peer peer = new Peer(address, verdict.hello(), verdict.bytes());
+            Peer peer = new Peer(address, verdict.hello(), verdict.bytes(), low);
             L link = join(endpoint, peer, lanes, first, true, deadline);
             taken = true;
             boolean unused = connections.ready(endpoint, link);
@@ -220,9 +233,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             var accepted = handshake.accept(channel, ofProof);
             place.proved();
             accepted.requireIdentity(deadline);
-            taken = accepted.claim().lane() == 0
-                    ? acceptFirst(lane, name, channel, accepted, deadline)
-                    : assemblies.add(lane, accepted, agreeing(lane), deadline);
+            taken = accept(lane, name, channel, accepted, deadline);
         } catch (RuntimeException e) {
             // The handler does not know the endpoint yet.
             log("refused", "cannot accept peer %s: %s".formatted(name, e.getMessage()));
@@ -234,8 +245,61 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
         }
     }
 
-    /** Everybody who reaches the listening socket can cause such lines. */
-    private void log(String kind, String line) {
+    private boolean accept(
+            K lane, String name, MessageChannel channel, LaneHandshake.Accepted accepted, Deadline deadline) {
+        var claim = accepted.claim();
+        if (claim.isStream()) {
+            acceptStream(lane, accepted, deadline);
+            return true;
+        }
+        return claim.lane() == 0
+                ? acceptFirst(lane, name, channel, accepted, deadline)
+                : assemblies.add(lane, accepted, agreeing(lane), deadline);
+    }
+
+    private void acceptStream(K lane, LaneHandshake.Accepted accepted, Deadline deadline) {
+        Consumer<K> taker;
+        try {
+            taker = streamTaker(accepted.claim());
+            if (taker == null) {
+                throw new HandshakeException("it has no connection for this stream");
+            }
+        } catch (HandshakeException e) {
+            accepted.refuse(String.valueOf(e.getMessage()), deadline);
+            throw e;
+        }
+        accepted.welcomeStream(deadline);
+        agreed(lane, accepted.keys());
+        taker.accept(lane);
+    }
+
+    /**
+     * Makes the connecting side of a stream. Blocks; {@link #stop} ends it with an error.
+     *
+     * @param peer of the connection, which this node made
+     * @param tag of the stream
+     * @return a lane whose handshake is over, and on which nothing more was received; the caller owns it
+     * @throws RuntimeException if there is no stream
+     */
+    protected final K connectStream(Peer peer, long tag, Deadline deadline) {
+        K lane = open(resolve(peer.name()), deadline);
+        boolean made = false;
+        try {
+            var channel = channel(lane, deadline);
+            var verdict = handshake.connectStream(channel, peer.name(), tag, peer.number(), deadline);
+            if (!Arrays.equals(verdict.hello(), peer.hello())) {
+                throw new HandshakeException("another node has its address now");
+            }
+            agreed(lane, verdict.keys());
+            made = true;
+            return lane;
+        } finally {
+            settle(lane, made);
+        }
+    }
+
+    /** Warns. Everybody who reaches the listening socket can cause such lines, so only some of each kind are written. */
+    protected final void log(String kind, String line) {
         String suffix = lines.suffix(kind);
         if (suffix != null) {
             LOG.warn("{}: {}{}", connections.node(), line, suffix);
@@ -264,7 +328,13 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             if (lanes == null) {
                 throw new HandshakeException("its first lane broke, or this node closed the fabric");
             }
-            L link = join(endpoint, new Peer(name, claim.hello(), claim.bytes()), lanes, channel, false, deadline);
+            L link = join(
+                    endpoint,
+                    new Peer(name, claim.hello(), claim.bytes(), claim.low()),
+                    lanes,
+                    channel,
+                    false,
+                    deadline);
             taken = true;
             boolean unused = connections.ready(endpoint, link);
             return true;

@@ -1,6 +1,7 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricIdentity;
 import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
@@ -40,6 +41,10 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Keys.</b> The exchange is X25519 with a key pair for this lane alone. If one of the nodes asks for it, {@link LaneKeys} result,
  * which also depend on the secret and on everything that was said. Later knowledge of the secret does not reveal them.
  *
+ * <p><b>Streams.</b> A claim of no lanes is for a {@linkplain FabricEndpoint#openStream stream} of a connection: it has the tag of the stream
+ * and a part of the connection's number. Neither side sends anything after the verdict, nor reads anything behind it. A stream does not
+ * use the encryption of its channel, so it has keys if either node asks for them or the channel is encrypted.
+ *
  * <p>After lane 0, the connecting side opens the other lanes with the connection's random number; {@link #sendReady} completes the
  * connection.
  */
@@ -71,6 +76,9 @@ public final class LaneHandshake {
     /** How long a node that just registered may be unknown to others. */
     private static final Duration IDENTITY_WAIT = Duration.ofSeconds(2);
 
+    /** In the claim of a stream, and in its verdict. */
+    private static final int NO_LANES = 0;
+
     private static final int SECRETS_MAX = 2;
     private static final int SECRET_BYTES_MIN = 16;
     private static final int SECRET_BYTES_MAX = 1024;
@@ -80,17 +88,22 @@ public final class LaneHandshake {
      * The request of the connecting side.
      *
      * @param lane index of the lane, from 0
-     * @param lanes the number of lanes it wants
-     * @param high the connection's number, with {@code low}: random, made by the connecting side
+     * @param lanes the number of lanes it wants; 0 for a stream
+     * @param high the connection's number, with {@code low}: random, made by the connecting side. The tag of a stream
      * @param bytes the size of its memory
      * @param hello its hello
      */
-    public record Claim(int lane, int lanes, long high, long low, long bytes, byte[] hello) {}
+    public record Claim(int lane, int lanes, long high, long low, long bytes, byte[] hello) {
+        /** Whether the peer opens a stream. */
+        public boolean isStream() {
+            return lanes == NO_LANES;
+        }
+    }
 
     /**
      * The answer of the accepting side.
      *
-     * @param lanes the number of lanes that the connection gets
+     * @param lanes the number of lanes that the connection gets; 0 for a stream
      * @param bytes the size of its memory
      * @param hello its hello
      * @param keys of the lane; null if neither node asks for them
@@ -221,11 +234,11 @@ public final class LaneHandshake {
                 LaneCrypto.signed("verdict", binding, opening, challenge, claimed, verdict),
                 theirSignature,
                 deadline);
-        if (agreed < 1 || agreed > lanes || bytes < 0) {
+        if (agreed < Math.min(1, lanes) || agreed > lanes || bytes < 0) {
             throw new HandshakeException("it offers %d lanes and %d bytes of memory; this node asked for 1 to %d lanes"
                     .formatted(agreed, bytes, lanes));
         }
-        LaneKeys keys = wantKeys(opening, challenge)
+        LaneKeys keys = needKeys(opening, challenge, binding, lanes == NO_LANES)
                 ? LaneCrypto.keys(
                         LaneCrypto.shared(exchange, exchangeOf(challenge)),
                         ownKey(),
@@ -233,6 +246,19 @@ public final class LaneHandshake {
                         true)
                 : null;
         return new Verdict(agreed, bytes, peerHello, keys);
+    }
+
+    /**
+     * Runs the connecting side of a stream.
+     *
+     * @param address the address to which it connects
+     * @param tag of the stream
+     * @param number {@link Claim#low} of the connection to which the stream belongs
+     * @param deadline of the whole handshake
+     * @throws HandshakeException with the reason
+     */
+    public Verdict connectStream(MessageChannel channel, String address, long tag, long number, Deadline deadline) {
+        return connect(channel, address, 0, NO_LANES, tag, number, deadline);
     }
 
     /** Checks that a peer has the key that it shows, and is the node of that key. */
@@ -331,7 +357,8 @@ public final class LaneHandshake {
             long low = fields.getLong();
             long bytes = fields.getLong();
             byte[] peerHello = getBytes(fields, FabricConfig.HELLO_BYTES_MAX);
-            if (lanes < 1 || lanes > lanesMax || lane < 0 || lane >= lanes || bytes < 0) {
+            boolean stream = lanes == NO_LANES && lane == 0;
+            if (lanes < 0 || lanes > lanesMax || lane < 0 || (lane >= lanes && !stream) || bytes < 0) {
                 throw new HandshakeException(
                         "it claims lane %d of %d, and %d bytes of memory; there are at most %d lanes"
                                 .formatted(lane, lanes, bytes, lanesMax));
@@ -365,6 +392,11 @@ public final class LaneHandshake {
             answer(1, lanes, memoryBytes, self.hello(), "", deadline);
         }
 
+        /** Accepts the stream. */
+        public void welcomeStream(Deadline deadline) {
+            welcome(NO_LANES, deadline);
+        }
+
         /** The keys of the lane after {@link #welcome}; null if neither node asks for them. */
         public @Nullable LaneKeys keys() {
             return laneKeys;
@@ -391,7 +423,7 @@ public final class LaneHandshake {
             byte[] own = LaneCrypto.sign(
                     self.identity(), LaneCrypto.signed("verdict", binding, opening, challenge, claimed, message));
             byte[] proof = LaneCrypto.proof(key, "verdict", binding, opening, challenge, claimed, message, own);
-            if (wantKeys(opening, challenge)) {
+            if (needKeys(opening, challenge, binding, claim().isStream())) {
                 laneKeys = LaneCrypto.keys(
                         LaneCrypto.shared(exchange, exchangeOf(opening)),
                         key,
@@ -430,8 +462,10 @@ public final class LaneHandshake {
         return Arrays.copyOfRange(opening, OPENING_BYTES - LaneCrypto.EXCHANGE_BYTES, OPENING_BYTES);
     }
 
-    private static boolean wantKeys(byte[] opening, byte[] challenge) {
-        return ((over(opening).getLong(Long.BYTES) | over(challenge).getLong(Long.BYTES)) & WANTS_KEYS) != 0;
+    private static boolean needKeys(byte[] opening, byte[] challenge, byte[] binding, boolean stream) {
+        boolean leavesEncryption = stream && binding.length > 0;
+        return leavesEncryption
+                || ((over(opening).getLong(Long.BYTES) | over(challenge).getLong(Long.BYTES)) & WANTS_KEYS) != 0;
     }
 
     private void requireVersion(byte[] opening) {

@@ -1,6 +1,7 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricStream;
 import dev.lite.fabric.Post;
 import org.jspecify.annotations.Nullable;
 
@@ -95,6 +96,21 @@ public final class SomeLanes implements FabricEndpoint {
     @Override
     public long mappedAddress() {
         return whole.mappedAddress();
+    }
+
+    @Override
+    public boolean opensStreams() {
+        return whole.opensStreams();
+    }
+
+    @Override
+    public @Nullable FabricStream openStream(long tag, long timeoutNs) {
+        return whole.openStream(tag, timeoutNs);
+    }
+
+    @Override
+    public void dropStream(long tag) {
+        whole.dropStream(tag);
     }
 
     @Override

@@ -10,6 +10,7 @@ import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.FabricStream;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.conformance.TestFabrics.Pair;
 import dev.lite.os.Linux;
@@ -18,9 +19,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -75,6 +78,38 @@ interface ConnectionCases extends ConformanceCases {
             assertThat(pair.out().takeDescriptor(6, TimeUnit.SECONDS.toNanos(20)))
                     .isEqualTo(-1);
         }
+    }
+
+    @Test
+    default void aStreamCarriesBytesBothWaysOrThereIsNone() {
+        Pair pair = fabrics().pair();
+        long timeoutNs = TimeUnit.SECONDS.toNanos(20);
+        boolean opens = pair.out().opensStreams();
+        assertThat(pair.in().opensStreams()).isEqualTo(opens);
+        if (opens) {
+            var opening = CompletableFuture.supplyAsync(() -> pair.out().openStream(5, timeoutNs));
+            FabricStream in = pair.in().openStream(5, timeoutNs);
+            FabricStream out = opening.join();
+            try (var far = new StreamEnd(in);
+                    var near = new StreamEnd(out)) {
+                assertThat(keys(out, true)).isEqualTo(keys(in, false));
+                assertThat(keys(out, false)).isEqualTo(keys(in, true));
+                near.send(new byte[] {1, 2, 3});
+                assertThat(far.receive(3)).containsExactly(1, 2, 3);
+                far.send(new byte[] {4, 5});
+                assertThat(near.receive(2)).containsExactly(4, 5);
+            }
+        } else {
+            assertThat(pair.out().openStream(5, timeoutNs)).isNull();
+        }
+        assertThat(pair.in().openStream(5, 0)).isNull();
+        pair.out().close();
+        assertThat(pair.out().openStream(6, timeoutNs)).isNull();
+    }
+
+    private static byte @Nullable [] keys(@Nullable FabricStream stream, boolean send) {
+        var keys = stream == null ? null : stream.keys();
+        return keys == null ? null : send ? keys.send() : keys.receive();
     }
 
     @Test

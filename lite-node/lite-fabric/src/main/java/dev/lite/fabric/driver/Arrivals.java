@@ -1,0 +1,122 @@
+package dev.lite.fabric.driver;
+
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a peer passed over a connection, by its tag, until it is taken. At most {@value #KEPT_MAX} are kept; the next one closes the
+ * oldest. Any thread, also a virtual one.
+ *
+ * @param <T> such as a descriptor
+ */
+public final class Arrivals<T> {
+    /** The limit. */
+    public static final int KEPT_MAX = 16;
+
+    /** How many dropped tags are known. */
+    public static final int DROPPED_MAX = 256;
+
+    private final Consumer<T> closer;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+
+    // Guarded by the lock.
+    private final Map<Long, T> byTag = new LinkedHashMap<>(); // oldest first
+    private final Set<Long> dropped = new LinkedHashSet<>(); // oldest first
+    private boolean closed;
+
+    /** @param closer closes one that nobody takes; must neither block nor throw */
+    public Arrivals(Consumer<T> closer) {
+        this.closer = closer;
+    }
+
+    /** Keeps what arrived, which this owns from now on. Closes one with the same tag that was not taken. */
+    public void keep(long tag, T arrived) {
+        lock.lock();
+        try {
+            if (closed || dropped.remove(tag)) {
+                closer.accept(arrived);
+                return;
+            }
+            T before = byTag.remove(tag);
+            if (before == null && byTag.size() == KEPT_MAX) {
+                before = byTag.remove(byTag.keySet().iterator().next());
+            }
+            if (before != null) {
+                closer.accept(before);
+            }
+            byTag.put(tag, arrived);
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits for what the peer passes; the caller owns it.
+     *
+     * @param timeoutNs nanoseconds
+     * @return null after the timeout, when closed or {@linkplain #drop dropped}, and when interrupted; then the thread stays interrupted
+     */
+    public @Nullable T take(long tag, long timeoutNs) {
+        lock.lock();
+        try {
+            long leftNs = timeoutNs;
+            while (true) {
+                T arrived = byTag.remove(tag);
+                if (arrived != null) {
+                    return arrived;
+                }
+                if (closed || leftNs <= 0 || dropped.contains(tag)) {
+                    return null;
+                }
+                leftNs = changed.awaitNanos(leftNs);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Nobody takes this any more: closes it if it is there, or else when it comes, and ends a wait for it. */
+    public void drop(long tag) {
+        lock.lock();
+        try {
+            T there = byTag.remove(tag);
+            if (there != null) {
+                closer.accept(there);
+                return;
+            }
+            if (closed || !dropped.add(tag)) {
+                return;
+            }
+            if (dropped.size() > DROPPED_MAX) {
+                dropped.remove(dropped.iterator().next());
+            }
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Closes what was not taken, and what still comes. Ends all waits. Idempotent. */
+    public void close() {
+        lock.lock();
+        try {
+            closed = true;
+            byTag.values().forEach(closer);
+            byTag.clear();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+}
