@@ -310,6 +310,8 @@ record NodeProperties(
      *     protection above; both sides of a connection are verified.
      * @param verifyNames Whether the certificate of another node must have the name of that node as a DNS name; false if all nodes share
      *     one certificate.
+     * @param channels Whether attached applications get channels to other hosts, which are TCP connections of their own; false: their
+     *     calls pass the nodes.
      * @param peerTimeout How long another node may be silent before its connection is closed.
      */
     record Tcp(
@@ -322,6 +324,7 @@ record NodeProperties(
             @DefaultValue("encrypted") String protection,
             @Nullable String sslBundle,
             @DefaultValue("true") boolean verifyNames,
+            @DefaultValue("true") boolean channels,
             @DefaultValue("15s") Duration peerTimeout) {
 
         Map<String, String> toOptions() {
@@ -332,6 +335,7 @@ record NodeProperties(
             options.put("peer-timeout-ms", Long.toString(peerTimeout.toMillis()));
             options.put("protection", protection);
             options.put("verify-names", Boolean.toString(verifyNames));
+            options.put("channels", Boolean.toString(channels));
             if (advertisedHost != null) {
                 options.put("advertised-host", advertisedHost);
             }

@@ -86,6 +86,7 @@ class NodePropertiesTest {
                 Map.entry("lite.node.tcp.secret", "a secret of the cluster"),
                 Map.entry("lite.node.tcp.protection", "none"),
                 Map.entry("lite.node.tcp.verify-names", "false"),
+                Map.entry("lite.node.tcp.channels", "false"),
                 Map.entry("lite.node.tcp.peer-timeout", "4s"),
                 Map.entry("lite.node.spins.session", "12")));
 
@@ -120,6 +121,8 @@ class NodePropertiesTest {
                                         "protection",
                                         "none",
                                         "verify-names",
+                                        "false",
+                                        "channels",
                                         "false",
                                         "peer-timeout-ms",
                                         "4000"))));

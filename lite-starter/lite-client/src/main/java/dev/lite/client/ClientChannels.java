@@ -10,6 +10,9 @@ import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.LinkKeys;
+import dev.lite.session.channel.LinkSocket;
+import dev.lite.session.channel.LinkWatch;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionMessage.ChannelClose;
 import dev.lite.session.protocol.SessionMessage.ChannelEnded;
@@ -23,6 +26,8 @@ import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.waiting.PolledWaits;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,6 +49,7 @@ final class ClientChannels {
     private final int spins;
     private final Turns turns;
     private final PolledWaits waits;
+    private final LinkWatch watch = new LinkWatch();
     /** By request. */
     private final Map<Long, Opening> openings = new ConcurrentHashMap<>();
     /** By number. */
@@ -147,15 +153,22 @@ final class ClientChannels {
     /** The node has opened a channel. The reader's thread. */
     void opened(ChannelOpened message, int descriptor) {
         Opening opening = openings.remove(message.requestId());
-        SharedMemory memory = map(message.area(), descriptor, message.channel());
-        if (opening == null || memory == null) {
-            if (memory != null) {
-                memory.close();
-            }
+        ChannelArea area = message.area();
+        if (opening == null) {
+            refuse(descriptor, message.channel());
+            return;
+        }
+        ChannelCaller caller = make(
+                area,
+                message.keys(),
+                descriptor,
+                message.channel(),
+                memory -> new ChannelCaller(memory, area, opening.what, spins, turns),
+                (memory, socket) -> ChannelCaller.linked(memory, area, opening.what, spins, waits, socket, watch));
+        if (caller == null) {
             tellClosed(message.channel());
             return;
         }
-        ChannelCaller caller = new ChannelCaller(memory, message.area(), opening.what, spins, turns);
         callers.put(message.channel(), caller); // first: who abandons it closes what it finds here
         boolean abandoned;
         synchronized (opening) {
@@ -167,28 +180,62 @@ final class ClientChannels {
         }
     }
 
-    private @Nullable SharedMemory map(ChannelArea area, int descriptor, long number) {
+    private void refuse(int descriptor, long number) {
+        Linux.closeDescriptor(descriptor);
+        tellClosed(number);
+    }
+
+    /** Makes an end of a channel; null if that is not possible. Takes the descriptor over. */
+    private <T> @Nullable T make(
+            ChannelArea area,
+            @Nullable LinkKeys keys,
+            int descriptor,
+            long number,
+            Function<SharedMemory, T> ofMemory,
+            BiFunction<SharedMemory, LinkSocket, T> ofConnection) {
         try {
-            return SharedMemory.fromDescriptor(descriptor, area.bytes(), true);
+            return keys == null
+                    ? ofMemory.apply(SharedMemory.fromDescriptor(descriptor, area.bytes(), true))
+                    : link(area, LinkSocket.of(descriptor, keys), ofConnection);
         } catch (IllegalArgumentException | OsException e) {
-            LOG.warn("cannot map the memory of channel {} of node {}", number, session.nodeName(), e);
+            LOG.warn("cannot use channel {} of node {}", number, session.nodeName(), e);
             return null;
         }
+    }
+
+    private static <T> T link(ChannelArea area, LinkSocket socket, BiFunction<SharedMemory, LinkSocket, T> make) {
+        SharedMemory memory;
+        try {
+            memory = area.create();
+        } catch (OsException e) {
+            socket.wire().abort();
+            throw e;
+        }
+        return make.apply(memory, socket);
     }
 
     /** Another application wants to call a function of this one. The reader's thread. */
     void offered(ChannelOffered message, int descriptor) {
         IncomingCalls calls = servers.get(message.server());
-        SharedMemory memory = map(message.area(), descriptor, message.channel());
-        if (calls == null || memory == null) {
-            if (memory != null) {
-                memory.close();
-            }
+        ChannelArea area = message.area();
+        String node = message.node();
+        String principal = message.principal();
+        if (calls == null) {
+            refuse(descriptor, message.channel());
+            return;
+        }
+        ChannelServer channel = make(
+                area,
+                message.keys(),
+                descriptor,
+                message.channel(),
+                memory -> new ChannelServer(memory, area, calls.function(), node, principal),
+                (memory, socket) ->
+                        ChannelServer.linked(memory, area, calls.function(), node, principal, socket, watch));
+        if (channel == null) {
             tellClosed(message.channel());
             return;
         }
-        ChannelServer channel =
-                new ChannelServer(memory, message.area(), calls.function(), message.node(), message.principal());
         served.put(message.channel(), new Served(calls, channel));
         if (lost || !calls.add(channel)) {
             served.remove(message.channel());
@@ -279,6 +326,7 @@ final class ClientChannels {
         servers.values().forEach(IncomingCalls::close);
         served.values().forEach(one -> one.calls().close()); // servers that are being closed, too
         waits.close();
+        watch.close();
     }
 
     /** A message about channels must have a descriptor, or must have none. */

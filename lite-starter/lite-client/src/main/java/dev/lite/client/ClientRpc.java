@@ -187,16 +187,17 @@ final class ClientRpc implements LtRpc {
     }
 
     /**
-     * Starts a call through the node that no thread waits for. Does not block.
+     * Starts a call through the node, or a channel to another host, that no thread waits for. Does not block.
      *
-     * @return null if it did not start: it goes through a channel, or no slot is free
+     * @return null if it did not start: it goes through a channel on this host, or no slot is free
      */
     private @Nullable CompletableFuture<byte[]> tryStart(
             CallTarget target, Priority priority, byte[] context, byte[] request, Duration deadline) {
-        if (channelFor(target, priority, (long) context.length + request.length) != null) {
-            return null;
-        }
+        ChannelCaller channel = channelFor(target, priority, (long) context.length + request.length);
         long timeoutNs = RpcCommandPath.toNanos(deadline);
+        if (channel != null) {
+            return channel.isLinked() ? tryStart(channel, target, priority, context, request, timeoutNs) : null;
+        }
         DataPath data = commands.data();
         try {
             checkRequest(request.length, context, data.windowBytes());
@@ -242,6 +243,56 @@ final class ClientRpc implements LtRpc {
             }
         }
         return future;
+    }
+
+    private @Nullable CompletableFuture<byte[]> tryStart(
+            ChannelCaller channel,
+            CallTarget target,
+            Priority priority,
+            byte[] context,
+            byte[] request,
+            long timeoutNs) {
+        long beganNs = System.nanoTime();
+        byte[] copy = request.clone(); // for a second call, if the channel ends before the first one was sent
+        CompletableFuture<byte[]> future = channel.newFuture();
+        ChannelCaller.Ending ending = new ChannelCaller.Ending() {
+            @Override
+            public void replied(byte[] reply) {
+                commands.session().counts().channelCall(copy.length);
+                channel.complete(future, () -> future.complete(reply));
+            }
+
+            @Override
+            public void failed(Throwable failure) {
+                if (failure instanceof ChannelEndedException ended) {
+                    try {
+                        VIRTUAL.execute(() -> endedBelow(future, ended, beganNs));
+                    } catch (RuntimeException | Error e) { // no memory for a thread
+                        channel.complete(future, () -> future.completeExceptionally(e));
+                    }
+                } else {
+                    channel.complete(future, () -> future.completeExceptionally(failure));
+                }
+            }
+
+            /** Calls again, through the nodes, if the call was not done. */
+            private void endedBelow(CompletableFuture<byte[]> its, ChannelEndedException why, long sinceNs) {
+                try {
+                    target.ended(channel, why);
+                    long leftNs = Math.max(0, timeoutNs - (System.nanoTime() - sinceNs));
+                    its.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
+                } catch (RuntimeException | Error again) {
+                    its.completeExceptionally(again);
+                }
+            }
+        };
+        try {
+            return channel.start(context, MemorySegment.ofArray(request), timeoutNs, ending) ? future : null;
+        } catch (ChannelEndedException e) {
+            return null; // the thread that calls then finds the end, too
+        } catch (LimitExceededException e) {
+            return CompletableFuture.failedFuture(e);
+        }
     }
 
     private long run(

@@ -1,6 +1,8 @@
 package dev.lite.tier.channel;
 
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.LinkKeys;
+import org.jspecify.annotations.Nullable;
 
 /** What a node asks of an attached application about its channels. Virtual threads, or the threads of the application's requests. */
 public interface ChannelApplication {
@@ -11,10 +13,21 @@ public interface ChannelApplication {
      * @param server the number of the function in the session
      * @param node of the caller
      * @param principal of the caller
-     * @param descriptor of the memory; sent, and still the node's
+     * @param descriptor of the memory or the connection; sent, and still the node's
+     * @param keys of the connection; null if the descriptor is that of memory
      * @return false if it could not be sent
      */
-    boolean offer(long channel, long server, ChannelArea area, String node, String principal, int descriptor);
+    boolean offer(
+            long channel,
+            long server,
+            ChannelArea area,
+            String node,
+            String principal,
+            int descriptor,
+            @Nullable LinkKeys keys);
+
+    /** Whether it can use channels to other hosts; constant. */
+    boolean takesLinks();
 
     /** Asks it to close a channel through which it calls when its calls under way have ended. May block like {@link #offer}. */
     void retired(long channel, String reason);

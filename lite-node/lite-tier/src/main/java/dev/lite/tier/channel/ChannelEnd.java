@@ -24,6 +24,9 @@ final class ChannelEnd {
     /** Completes when the serving application has taken the channel; fails when the channel ends before. */
     final CompletableFuture<Void> taken = new CompletableFuture<>();
 
+    /** Whether a thread waits for the connection of the channel. */
+    volatile boolean connecting;
+
     /** Whether the application has been told of the channel. Before that it must not be told of its end. */
     @GuardedBy("this")
     private boolean announced;

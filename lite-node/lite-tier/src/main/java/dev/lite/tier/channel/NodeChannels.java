@@ -6,7 +6,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
-import dev.lite.os.Linux;
+import dev.lite.fabric.FabricStream;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Deadline;
@@ -25,8 +25,8 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiPredicate;
 import java.util.function.Function;
-import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -77,7 +77,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     private final ChannelTable ends;
 
     /** Whose calls must pass the nodes. */
-    private volatile Predicate<String> passNodes = principal -> false;
+    private volatile BiPredicate<String, Boolean> passNodes = (principal, betweenHosts) -> false;
 
     /**
      * @param channelsMax the limit of ends at this node; 0: no channels
@@ -141,31 +141,40 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         if (deadline.passed()) { // before another node or application is asked
             throw new LiteTimeoutException(deadline.expired(what));
         }
-        if (passNodes.test(session.principal)) {
-            throw new RpcFailedException(RpcStatus.REFUSED, passesNodes(session.principal));
-        }
+        requireOwnWay(session.principal, false);
         Peer peer = peerFor(node);
+        Peer linked = peer != null && isBetweenHosts(peer) ? peer : null;
+        if (linked != null) {
+            requireLinks(session, "the calling application");
+        }
         ChannelEnd end = add(session, ChannelEnd.CALLER, peer, lastTag.incrementAndGet());
         boolean opened = false;
         try {
-            SharedMemory memory = create();
+            // Again: passNodes ends the channels that it finds. So either it has found this one, or this finds its
+            // outcome.
+            requireOwnWay(session.principal, linked != null);
+            ChannelDescriptor descriptor =
+                    linked != null ? connect(linked, end, function, deadline) : ChannelDescriptor.of(create());
             try {
                 if (peer == null) {
-                    openHere(end, function, memory.descriptor(), deadline);
-                } else {
-                    openAt(peer, end, function, memory.descriptor(), deadline);
+                    openHere(end, function, descriptor, deadline);
+                } else if (linked == null) {
+                    openAt(peer, end, function, descriptor.number(), deadline);
                 }
                 await(end, deadline, what);
                 opened = true;
             } finally {
                 if (!opened) {
-                    memory.close();
+                    descriptor.close();
                 }
             }
-            return new OpenedChannel(this, end, memory);
+            return new OpenedChannel(this, end, descriptor);
         } finally {
             if (!opened) {
                 end(end, CALLER_GONE, false, true);
+                if (linked != null) {
+                    linked.endpoint().dropStream(end.tag); // the other node may have begun to make it
+                }
             }
         }
     }
@@ -192,15 +201,28 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
                     "node %s is not connected to node %s: %s".formatted(selfName, node, links.trouble(id)));
         }
         if (!peer.endpoint().passesDescriptors()) {
-            throw new RpcFailedException(
-                    RpcStatus.REFUSED,
-                    "no channel from node %s to node %s: it is not on this host, or the fabric %s passes no memory"
-                            .formatted(selfName, node, peer.fabric()));
+            requireStreams(peer);
         }
         return peer;
     }
 
-    private void openHere(ChannelEnd end, String function, int descriptor, Deadline deadline) {
+    private void requireStreams(Peer peer) {
+        if (!peer.endpoint().opensStreams()) {
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED,
+                    "the fabric %s of node %s makes no channels to node %s"
+                            .formatted(peer.fabric(), selfName, peer.hello().node()));
+        }
+    }
+
+    private static void requireLinks(SessionChannels session, String what) {
+        if (!session.application.takesLinks()) {
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED, what + " is of an older version, which has no channels between hosts");
+        }
+    }
+
+    private void openHere(ChannelEnd end, String function, ChannelDescriptor descriptor, Deadline deadline) {
         ChannelEnd offered = offered(null, end.tag, function);
         offer(offered, descriptor, selfName, end.session.principal, deadline.atMost(ANSWER_MAX));
         if (!end.taken.complete(null)) {
@@ -208,13 +230,42 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         }
     }
 
-    /** Asks first: a node that knows no channels would close the connection at an unexpected descriptor. */
-    private void openAt(Peer peer, ChannelEnd end, String function, int descriptor, Deadline deadline) {
+    /** The connection of a channel to another host. */
+    private ChannelDescriptor connect(Peer peer, ChannelEnd end, String function, Deadline deadline) {
+        ask(peer, end, function, deadline);
+        FabricStream stream = stream(peer, end, deadline.atMost(ANSWER_MAX).remainingNs());
+        if (stream == null) {
+            String reason = end.reason();
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED,
+                    "the connection of a channel to node %s could not be made%s"
+                            .formatted(peer.hello().node(), reason == null ? "" : ": " + reason));
+        }
+        return ChannelDescriptor.of(stream);
+    }
+
+    /** The connection of a channel; null if there is none in time, or the channel ends before. */
+    private static @Nullable FabricStream stream(Peer peer, ChannelEnd end, long timeoutNs) {
+        end.connecting = true; // before the look: who ends the channel later drops the connection
+        FabricStream stream = end.isEnded() ? null : peer.endpoint().openStream(end.tag, timeoutNs);
+        end.connecting = false;
+        if (stream == null) {
+            peer.endpoint().dropStream(end.tag); // it may still come
+        }
+        return stream;
+    }
+
+    private void ask(Peer peer, ChannelEnd end, String function, Deadline deadline) {
         ControlMessage request = new ControlMessage()
                 .putLong(end.tag)
                 .putName("the function", function)
                 .putName("the principal", end.session.principal);
         ControlMessage unused = control.call(peer.id(), ControlKind.OPEN_CHANNEL, request, deadline);
+    }
+
+    /** Asks first: a node that knows no channels would close the connection at an unexpected descriptor. */
+    private void openAt(Peer peer, ChannelEnd end, String function, int descriptor, Deadline deadline) {
+        ask(peer, end, function, deadline);
         if (!peer.endpoint().passDescriptor(end.tag, descriptor)) {
             throw new RpcFailedException(
                     RpcStatus.REFUSED,
@@ -251,6 +302,10 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     /** A new end at the application that serves a function. */
     private ChannelEnd offered(@Nullable Peer peer, long tag, String function) {
         ChannelHost host = hosts.apply(function);
+        if (peer != null && !peer.endpoint().passesDescriptors()) {
+            requireStreams(peer);
+            requireLinks(host.session(), "the application that serves the function");
+        }
         ChannelEnd end = add(host.session(), host.server(), peer, tag);
         boolean kept = false;
         try {
@@ -271,9 +326,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     }
 
     private void offerTo(Peer peer, ChannelEnd end, String principal) {
-        int descriptor = peer.endpoint().takeDescriptor(end.tag, ANSWER_MAX.toNanos());
-        if (descriptor < 0) {
-            end(end, "the memory of the channel did not reach node %s".formatted(selfName), false, true);
+        ChannelDescriptor descriptor = taken(peer, end);
+        if (descriptor == null) {
+            end(end, "the channel's descriptor did not reach node %s".formatted(selfName), false, true);
             return;
         }
         try {
@@ -283,14 +338,26 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         } catch (LiteException e) {
             end(end, String.valueOf(e.getMessage()), true, true);
         } finally {
-            Linux.closeDescriptor(descriptor);
+            descriptor.close();
         }
     }
 
+    /** The memory that the peer passes, or the connection to it; null if there is none in time. */
+    private static @Nullable ChannelDescriptor taken(Peer peer, ChannelEnd end) {
+        if (peer.endpoint().passesDescriptors()) {
+            int memory = peer.endpoint().takeDescriptor(end.tag, ANSWER_MAX.toNanos());
+            return memory < 0 ? null : ChannelDescriptor.of(memory);
+        }
+        FabricStream stream = stream(peer, end, ANSWER_MAX.toNanos());
+        return stream == null ? null : ChannelDescriptor.of(stream);
+    }
+
     /** Offers a channel and waits until it is taken; ends it otherwise. */
-    private void offer(ChannelEnd end, int descriptor, String callerNode, String principal, Deadline deadline) {
+    private void offer(
+            ChannelEnd end, ChannelDescriptor descriptor, String callerNode, String principal, Deadline deadline) {
         ChannelApplication application = end.session.application;
-        if (!application.offer(end.number, end.server, AREA, callerNode, principal, descriptor)) {
+        if (!application.offer(
+                end.number, end.server, AREA, callerNode, principal, descriptor.number(), descriptor.keys())) {
             String reason = "the serving application does not read its control channel";
             end(end, reason, false, true);
             throw new RpcFailedException(RpcStatus.REFUSED, reason);
@@ -316,20 +383,34 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Refuses channels to the principals that the predicate names, and ends those that there are: their calls pass the nodes, which
-     * limit and order them. Call it again when the outcome may have changed. Never blocks.
+     * Refuses the channels that the predicate names, and ends those that there are: their calls pass the nodes, which limit and order them.
+     * Call it again when the outcome may have changed. Never blocks.
+     *
+     * @param which takes the caller's principal, and whether the channel is one between hosts
      */
-    public void passNodes(Predicate<String> principals) {
-        passNodes = principals;
+    public void passNodes(BiPredicate<String, Boolean> which) {
+        passNodes = which;
         for (ChannelEnd end : ends.all()) {
-            if (end.isCaller() && principals.test(end.session.principal)) {
+            boolean betweenHosts = end.peer != null && isBetweenHosts(end.peer);
+            if (end.isCaller() && which.test(end.session.principal, betweenHosts)) {
                 end(end, passesNodes(end.session.principal), true, true);
             }
         }
     }
 
+    private static boolean isBetweenHosts(Peer peer) {
+        return !peer.endpoint().passesDescriptors();
+    }
+
+    private void requireOwnWay(String principal, boolean betweenHosts) {
+        if (passNodes.test(principal, betweenHosts)) {
+            throw new RpcFailedException(RpcStatus.REFUSED, passesNodes(principal));
+        }
+    }
+
     private static String passesNodes(String principal) {
-        return "the calls of \"%s\" pass the nodes, because of its priority or its quota".formatted(principal);
+        return "the calls of \"%s\" pass the nodes, because of its priority or its quota, or of a policy"
+                .formatted(principal);
     }
 
     private void requireOn() {
@@ -392,6 +473,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
             boolean unused = execute(() -> end.session.application.ended(end.number, reason));
         }
         Peer peer = end.peer;
+        if (peer != null && end.connecting) {
+            peer.endpoint().dropStream(end.tag);
+        }
         if (tellOther && peer == null) {
             ChannelEnd other = ends.find(new ChannelTable.Key(null, end.tag, !end.isCaller()));
             if (other != null) {

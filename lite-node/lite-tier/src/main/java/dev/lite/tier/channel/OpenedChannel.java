@@ -1,7 +1,8 @@
 package dev.lite.tier.channel;
 
-import dev.lite.os.SharedMemory;
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.LinkKeys;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A channel that was opened for an application, which has to be told. The owner calls {@link #announced} once. One thread.
@@ -9,12 +10,12 @@ import dev.lite.session.channel.ChannelArea;
 public final class OpenedChannel {
     private final NodeChannels node;
     private final ChannelEnd end;
-    private final SharedMemory memory;
+    private final ChannelDescriptor descriptor;
 
-    OpenedChannel(NodeChannels node, ChannelEnd end, SharedMemory memory) {
+    OpenedChannel(NodeChannels node, ChannelEnd end, ChannelDescriptor descriptor) {
         this.node = node;
         this.end = end;
-        this.memory = memory;
+        this.descriptor = descriptor;
     }
 
     /** Its number in the session. */
@@ -27,9 +28,14 @@ public final class OpenedChannel {
         return NodeChannels.AREA;
     }
 
-    /** The descriptor of its memory; closed by {@link #announced}. */
+    /** The descriptor of its memory or connection; closed by {@link #announced}. */
     public int descriptor() {
-        return memory.descriptor();
+        return descriptor.number();
+    }
+
+    /** The keys of its connection; null if it has memory. */
+    public @Nullable LinkKeys keys() {
+        return descriptor.keys();
     }
 
     /**
@@ -38,7 +44,7 @@ public final class OpenedChannel {
      * @param sent whether it was told; otherwise the channel ends
      */
     public void announced(boolean sent) {
-        memory.close();
+        descriptor.close();
         if (sent) {
             node.announced(end);
         } else {

@@ -1,10 +1,11 @@
 /**
- * The channels of a node's applications: calls between two applications on one host that pass no node. The nodes make a channel's memory,
- * pass it on, and tell both applications when the channel has ended. No node maps the memory afterwards. See {@link
+ * The channels of a node's applications: calls between two applications that pass no node. On one host the nodes make a channel's memory,
+ * between hosts a TCP connection. They pass it on, and tell both applications when the channel has ended. No node uses the memory or the
+ * connection afterwards. See {@link
  * dev.lite.session.channel} for what the applications do with it.
  *
- * <p><b>Opening.</b> The caller's node asks the server's node (OPEN_CHANNEL) and passes the memory's descriptor over the fabric. The
- * server's node offers the channel to the application that serves the function. When that one has taken it, the node ends the
+ * <p><b>Opening.</b> The caller's node asks the server's node (OPEN_CHANNEL) and passes the memory's descriptor over the fabric; or both
+ * open a {@linkplain dev.lite.fabric.FabricEndpoint#openStream stream}. The server's node offers the channel to the application that serves the function. When that one has taken it, the node ends the
  * application's waiting receives, so that its threads notice the channel, and tells the caller's node (CHANNEL_TAKEN). No control
  * request waits for an application: two that did would hold up the locks and calls of both nodes.
  *

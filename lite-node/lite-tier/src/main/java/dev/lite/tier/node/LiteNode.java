@@ -382,9 +382,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return links.whyNoLanes().orElse("");
     }
 
-    private boolean passesNodes(String principal) {
+    /** A policy for links must see all that uses them. */
+    private boolean passesNodes(String principal, boolean betweenHosts) {
+        QosPolicy.Mode mode = qos.policy().mode();
         return qos.hasQuota(principal)
-                || (qos.policy().mode() == QosPolicy.Mode.SW_PRI && priority(principal) == Priority.LOW);
+                || (mode == QosPolicy.Mode.SW_PRI && priority(principal) == Priority.LOW)
+                || (mode != QosPolicy.Mode.OFF && betweenHosts);
     }
 
     private Priority priority(String principal) {

@@ -6,6 +6,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.LinkKeys;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.ChannelEnded;
@@ -30,10 +31,12 @@ final class ChannelRequests implements ChannelApplication {
     private final RpcCommands rpc;
     private final SessionChannel control;
     private final Consumer<String> drop;
+    private final boolean takesLinks;
     private final @Nullable SessionChannels channels;
 
     /**
      * @param node null if the session has no channels
+     * @param takesLinks whether the application can use channels to other hosts
      * @param drop called with the reason when the application does not read its control channel
      */
     ChannelRequests(
@@ -42,11 +45,13 @@ final class ChannelRequests implements ChannelApplication {
             String principal,
             RpcCommands rpc,
             SessionChannel control,
+            boolean takesLinks,
             Consumer<String> drop) {
         this.session = session;
         this.rpc = rpc;
         this.control = control;
         this.drop = drop;
+        this.takesLinks = takesLinks;
         channels = node == null ? null : node.session(principal, this);
     }
 
@@ -95,8 +100,20 @@ final class ChannelRequests implements ChannelApplication {
     }
 
     @Override
-    public boolean offer(long channel, long server, ChannelArea area, String node, String principal, int descriptor) {
-        return send(new ChannelOffered(channel, server, area, node, principal), descriptor);
+    public boolean offer(
+            long channel,
+            long server,
+            ChannelArea area,
+            String node,
+            String principal,
+            int descriptor,
+            @Nullable LinkKeys keys) {
+        return send(new ChannelOffered(channel, server, area, node, principal, keys), descriptor);
+    }
+
+    @Override
+    public boolean takesLinks() {
+        return takesLinks;
     }
 
     @Override

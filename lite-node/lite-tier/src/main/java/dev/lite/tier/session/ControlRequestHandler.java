@@ -176,7 +176,9 @@ final class ControlRequestHandler {
         permit.release();
         boolean sent = false;
         try {
-            sent = reply(new ChannelOpened(request.requestId(), opened.number(), opened.area()), opened.descriptor());
+            sent = reply(
+                    new ChannelOpened(request.requestId(), opened.number(), opened.area(), opened.keys()),
+                    opened.descriptor());
         } finally {
             opened.announced(sent);
         }

@@ -255,7 +255,8 @@ final class NodeSession implements Runnable {
                 .whenLocksLost(() -> newWorker.announceLocksLost(opened.sync().locksLost()));
         // With smaller windows the length of a message would decide whether a call fails, and the way that it took.
         NodeChannels node = config.area().windowBytes() < NodeChannels.WINDOW_BYTES ? null : backend.channels();
-        ChannelRequests newChannels = new ChannelRequests(name(), node, principal, rpc, channel, this::drop);
+        ChannelRequests newChannels = new ChannelRequests(
+                name(), node, principal, rpc, channel, version >= SessionProtocol.LINKS_VERSION, this::drop);
         channels = newChannels;
         requests = new ControlRequestHandler(
                 name(), opened, handles, rpc, newChannels, locks, config, channel, lines, this::end, this::drop);

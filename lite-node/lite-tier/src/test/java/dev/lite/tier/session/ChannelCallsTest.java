@@ -17,8 +17,10 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
-import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.testing.Waits;
+import dev.lite.tier.channel.NodeChannels;
+import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
@@ -47,15 +49,21 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls of applications with LITE's client, on two nodes of one host, through channels. */
+/** Calls of applications with LITE's client, on two nodes, through channels. */
+@ParameterizedClass
+@EnumSource(names = {"ONE_HOST", "TCP"})
 @Isolated("it counts the mappings of its process")
 class ChannelCallsTest {
     private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(20));
     private static final Duration SHORT = Duration.ofMillis(30);
+
+    private final Between between;
 
     @TempDir(factory = InDevShm.class)
     Path directory;
@@ -65,9 +73,13 @@ class ChannelCallsTest {
     private TestCluster nodes;
     private Lite caller;
 
+    ChannelCallsTest(Between between) {
+        this.between = between;
+    }
+
     @BeforeEach
     void start() {
-        nodes = new TestCluster(directory, new ShmFabricProvider());
+        nodes = new TestCluster(directory, between.fabric(directory));
         opened.push(nodes);
         nodes.start("n0");
         nodes.start("n1");
@@ -403,6 +415,45 @@ class ChannelCallsTest {
         callUntilThereIsAChannel(client, 0);
         assertThat(first.get()).isPositive();
         assertThat(number(MemorySegment.ofArray(underWay.join()))).isEqualTo(-2);
+    }
+
+    @Test
+    void callsPassTheNodesAsLongAsTheirPrincipalGetsNoChannels() {
+        attach("n1").rpc().register("negate", 2, ChannelCallsTest::negated);
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        NodeChannels channels = nodes.node("n0").channels();
+        channels.passNodes((principal, betweenHosts) -> true);
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        for (int call = 1; call <= 100; call++) {
+            assertThat(number(MemorySegment.ofArray(client.call(number(call), GENEROUS))))
+                    .isEqualTo(-call);
+        }
+        assertThat(mappedChannels()).isZero();
+        channels.passNodes((principal, betweenHosts) -> false);
+        callUntilThereIsAChannel(client, 0);
+    }
+
+    @Test
+    void underAPolicyCallsToOtherHostsPassTheNodes() {
+        attach("n1").rpc().register("negate", 2, ChannelCallsTest::negated);
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        LiteNode node = nodes.node("n0");
+        QosPolicy unused = node.qos().set(QosPolicy.OFF.withMode(QosPolicy.Mode.SW_PRI));
+        if (between == Between.ONE_HOST) {
+            client.call(number(1), GENEROUS);
+            assertThat(mappedChannels()).isEqualTo(2);
+            return;
+        }
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        for (int call = 1; call <= 100; call++) {
+            assertThat(number(MemorySegment.ofArray(client.call(number(call), GENEROUS))))
+                    .isEqualTo(-call);
+        }
+        assertThat(mappedChannels()).isZero();
+        QosPolicy unusedToo = node.qos().set(QosPolicy.OFF);
+        callUntilThereIsAChannel(client, 0);
     }
 
     @Test

@@ -4,28 +4,42 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException.Code;
-import dev.lite.fabric.FabricProvider;
-import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.LinkWatch;
+import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.testing.Waits;
+import dev.lite.tier.channel.NodeChannels;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.session.ChannelClient.Offer;
 import dev.lite.tier.session.ChannelClient.Opened;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two applications without LITE's client, one of which serves a function to the other: at one node, or at two nodes of one host. */
+/** Two applications without LITE's client, one of which serves a function to the other: at one node, or at two nodes. */
 abstract class ChannelCases {
     static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(10));
+
+    final Between between;
 
     @TempDir(factory = InDevShm.class)
     Path directory;
@@ -42,18 +56,30 @@ abstract class ChannelCases {
     long client;
     long served;
 
-    /** Starts two nodes; the caller is attached to n0, the server to this one. */
-    void start(String serversNode) throws ProtocolException {
-        start(serversNode, new ShmFabricProvider(), 256, 256);
+    ChannelCases(Between between) {
+        this.between = between;
     }
 
-    void start(String serversNode, FabricProvider fabric, int channelsAtCaller, int channelsAtServer)
+    /** Starts two nodes; the caller is attached to n0, the server to this one. */
+    void start(String serversNode) throws ProtocolException {
+        start(serversNode, 256, 256);
+    }
+
+    void start(String serversNode, int channelsAtCaller, int channelsAtServer) throws ProtocolException {
+        TestCluster nodes = new TestCluster(directory, between.fabric(directory));
+        start(
+                serversNode,
+                nodes,
+                nodes.config("n0").toBuilder().channelsMax(channelsAtCaller).build(),
+                nodes.config("n1").toBuilder().channelsMax(channelsAtServer).build());
+    }
+
+    void start(String serversNode, TestCluster nodes, LiteNodeConfig callers, LiteNodeConfig servers)
             throws ProtocolException {
-        TestCluster nodes = new TestCluster(directory, fabric);
         opened.push(nodes);
         cluster = nodes;
-        nodes.start(nodes.config("n0").toBuilder().channelsMax(channelsAtCaller).build());
-        nodes.start(nodes.config("n1").toBuilder().channelsMax(channelsAtServer).build());
+        nodes.start(callers);
+        nodes.start(servers);
         nodes.awaitConnections();
         for (String name : List.of("n0", "n1")) {
             SessionServer sessions = new SessionServer(SessionServerConfig.of(socket(name)), nodes.node(name));
@@ -95,6 +121,54 @@ abstract class ChannelCases {
         long atServer = server.takeNext();
         try (Opened channel = caller.opened(request)) {
             return new Numbers(channel.number(), atServer);
+        }
+    }
+
+    /** A call of the next channel, which both applications close then. */
+    void assertACallPasses() throws ProtocolException {
+        long request = caller.ask(client);
+        Offer offer = server.offered();
+        assertThat(offer.message().node()).isEqualTo("n0");
+        assertThat(offer.message().principal()).startsWith("uid:");
+        assertThat(offer.message().server()).isEqualTo(served);
+        assertThat(offer.carrier().descriptors()).hasSize(1);
+        try (LinkWatch watch = new LinkWatch();
+                ChannelServer its = offer.server(watch)) {
+            assertThat(server.take(offer.message().channel())).isInstanceOf(Done.class);
+            try (ChannelCaller own = caller.opened(request).caller(watch)) {
+                byte[] question = new byte[NodeChannels.WINDOW_BYTES];
+                Arrays.fill(question, (byte) 'q');
+                CompletableFuture<byte[]> reply = CompletableFuture.supplyAsync(() -> call(own, question));
+                ReceivedRequest received = new ReceivedRequest(offer.message().area());
+                Waits.until("the request is there", () -> its.tryReceive(received));
+                assertThat(received.length()).isEqualTo(question.length);
+                its.reply(received.call(), received.bytes());
+                assertThat(reply).succeedsWithin(GENEROUS).isEqualTo(question);
+            }
+        }
+    }
+
+    private static byte[] call(ChannelCaller caller, byte[] request) {
+        byte[] reply = new byte[request.length];
+        int length = caller.call(MemorySegment.ofArray(request), MemorySegment.ofArray(reply), GENEROUS.toNanos());
+        return Arrays.copyOf(reply, length);
+    }
+
+    /** Descriptors of channels' memory in this process, which has both nodes and both applications, and of all sockets. */
+    static long channelDescriptors() {
+        try (var entries = Files.list(Path.of("/proc/self/fd"))) {
+            return entries.filter(ChannelCases::isOfChannel).count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static boolean isOfChannel(Path descriptor) {
+        try {
+            String target = Files.readSymbolicLink(descriptor).toString();
+            return target.contains("lite-channel") || target.startsWith("socket:");
+        } catch (IOException closedMeanwhile) {
+            return false;
         }
     }
 

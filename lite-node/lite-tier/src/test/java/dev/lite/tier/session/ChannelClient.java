@@ -8,6 +8,9 @@ import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.LinkKeys;
+import dev.lite.session.channel.LinkSocket;
+import dev.lite.session.channel.LinkWatch;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionChannel.WithDescriptors;
@@ -21,13 +24,16 @@ import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.ChannelTaken;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Hello;
 import dev.lite.session.protocol.SessionMessage.Reply;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,6 +41,7 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /** An application without LITE's client that opens and serves channels, message by message. One thread. */
 final class ChannelClient implements AutoCloseable {
@@ -45,7 +52,12 @@ final class ChannelClient implements AutoCloseable {
     private long lastRequest;
 
     ChannelClient(Path socket) throws ProtocolException {
-        raw = new RawClient(socket).attach();
+        this(socket, SessionProtocol.VERSION);
+    }
+
+    /** @param version of the protocol, the only one that it speaks */
+    ChannelClient(Path socket, int version) throws ProtocolException {
+        raw = new RawClient(socket).attach(new Hello(version, version, "raw", null));
     }
 
     /** The first message of this kind that was not read yet, and its descriptors; waits for it. */
@@ -114,10 +126,15 @@ final class ChannelClient implements AutoCloseable {
         throw new AssertionError("not refused: " + reply);
     }
 
-    /** A channel and its memory. */
-    record Opened(long number, ChannelArea area, Received carrier) implements AutoCloseable {
-        ChannelCaller caller() {
-            return new ChannelCaller(memory(), area, "f", 100, new Turns());
+    /** A channel and its memory or connection. */
+    record Opened(long number, ChannelArea area, @Nullable LinkKeys keys, Received carrier) implements AutoCloseable {
+        /** Takes the descriptor over. */
+        ChannelCaller caller(LinkWatch watch) {
+            if (keys == null) {
+                return new ChannelCaller(memory(), area, "f", 100, new Turns());
+            }
+            LinkSocket socket = LinkSocket.of(carrier.descriptors()[0], keys);
+            return ChannelCaller.linked(area.create(), area, "f", 100, new PolledWaits("f", 100), socket, watch);
         }
 
         SharedMemory memory() {
@@ -133,14 +150,22 @@ final class ChannelClient implements AutoCloseable {
     Opened opened(long request) throws ProtocolException {
         WithDescriptors reply = await(message -> message instanceof Reply its && its.requestId() == request);
         if (reply.message() instanceof ChannelOpened opened) {
-            return new Opened(opened.channel(), opened.area(), reply.carrier());
+            return new Opened(opened.channel(), opened.area(), opened.keys(), reply.carrier());
         }
         throw new AssertionError("not opened: " + reply.message());
     }
 
-    /** An offered channel and its memory. */
+    /** An offered channel and its memory or connection. */
     record Offer(ChannelOffered message, Received carrier) implements AutoCloseable {
-        ChannelServer server() {
+        /** Takes the descriptor over. */
+        ChannelServer server(LinkWatch watch) {
+            LinkKeys keys = message.keys();
+            if (keys != null) {
+                LinkSocket socket = LinkSocket.of(carrier.descriptors()[0], keys);
+                ChannelArea area = message.area();
+                return ChannelServer.linked(
+                        area.create(), area, "f", message.node(), message.principal(), socket, watch);
+            }
             SharedMemory memory = SharedMemory.fromDescriptor(
                     carrier.descriptors()[0], message.area().bytes(), true);
             return new ChannelServer(memory, message.area(), "f", message.node(), message.principal());
@@ -155,6 +180,22 @@ final class ChannelClient implements AutoCloseable {
     Offer offered() throws ProtocolException {
         WithDescriptors offer = await(ChannelOffered.class::isInstance);
         return new Offer((ChannelOffered) offer.message(), offer.carrier());
+    }
+
+    /** Closes the descriptors of all offers that have come so far. */
+    void closeOffers() {
+        try {
+            Reply unused = close(Long.MAX_VALUE);
+        } catch (ProtocolException e) {
+            throw new AssertionError(e);
+        }
+        unread.removeIf(message -> {
+            boolean offered = message.message() instanceof ChannelOffered;
+            if (offered) {
+                message.carrier().closeDescriptors();
+            }
+            return offered;
+        });
     }
 
     Reply take(long channel) throws ProtocolException {
@@ -211,6 +252,37 @@ final class ChannelClient implements AutoCloseable {
         Waits.until(
                 "the node has seen the receive",
                 () -> RawMemory.getLongVolatile(raw.base() + SessionArea.SUBMITTED) == 0);
+    }
+
+    /** Submits a call through the nodes, of 8 bytes with this number. */
+    void call(int slot, long client, long number) {
+        RawMemory.putLong(window(slot), number);
+        command(slot, Op.CALL, client, Long.BYTES);
+    }
+
+    /** Submits the answer to the call that another slot has received: its number and 1. */
+    void answer(int slot, long server, int received) {
+        RawMemory.putLong(window(slot), RawMemory.getLong(window(received)) + 1);
+        long call = RawMemory.getLong(raw.base() + SessionArea.slotOffset(received) + SessionArea.CALL);
+        command(slot, Op.REPLY, server, call);
+    }
+
+    /** The number that a slot has received. */
+    long number(int slot) {
+        return RawMemory.getLong(window(slot));
+    }
+
+    private long window(int slot) {
+        return raw.base() + raw.area().windowOffset(slot);
+    }
+
+    private void command(int slot, int op, long function, long operand0) {
+        long at = raw.base() + SessionArea.slotOffset(slot);
+        RawMemory.putLong(at + SessionArea.TIMEOUT_NS, GENEROUS.toNanos());
+        RawMemory.putLong(at + SessionArea.OPERAND0, operand0);
+        RawMemory.putLong(at + SessionArea.OPERAND1, 0);
+        raw.command(slot, op, function, 0, Long.BYTES);
+        raw.submit(1L << slot);
     }
 
     /** Whether the command of a slot is done. */

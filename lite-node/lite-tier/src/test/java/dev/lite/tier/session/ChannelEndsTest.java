@@ -3,7 +3,6 @@ package dev.lite.tier.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.LiteException.Code;
-import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionMessage.ChannelEnded;
 import dev.lite.session.protocol.SessionMessage.ChannelRetired;
@@ -14,12 +13,21 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.session.ChannelClient.Offer;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** All that ends a channel between two applications: both are told, and nothing is left. */
+@ParameterizedClass
+@EnumSource(
+        value = Between.class,
+        names = {"ONE_HOST", "TCP"})
 class ChannelEndsTest extends ChannelCases {
+    ChannelEndsTest(Between between) {
+        super(between);
+    }
+
     /** What ends a channel that is open. */
     enum End {
         CALLER_CLOSES("the calling application closed the channel", false, true),
@@ -122,7 +130,7 @@ class ChannelEndsTest extends ChannelCases {
 
     @Test
     void anEndReleasesTheChannelAtBothNodes() throws ProtocolException {
-        start("n1", new ShmFabricProvider(), 1, 1);
+        start("n1", 1, 1);
         for (int i = 0; i < 20; i++) {
             Numbers channel = connect();
             if (i % 2 == 0) {
@@ -140,7 +148,7 @@ class ChannelEndsTest extends ChannelCases {
     @ParameterizedTest
     @ValueSource(strings = {"n0", "n1"})
     void aCallerThatStopsWaitingLeavesNothingBehind(String serversNode) throws ProtocolException {
-        start(serversNode, new ShmFabricProvider(), 2, 1);
+        start(serversNode, 2, 1);
         long request = caller.ask(client, Waits.scaled(Duration.ofMillis(200)));
         try (Offer offer = server.offered()) {
             Failed late = caller.failure(request);

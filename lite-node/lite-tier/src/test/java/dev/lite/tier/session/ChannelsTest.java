@@ -4,78 +4,50 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.LiteException.Code;
 import dev.lite.api.RpcServer;
-import dev.lite.fabric.shm.ShmFabricProvider;
-import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.session.channel.ChannelArea;
-import dev.lite.session.channel.ChannelCaller;
-import dev.lite.session.channel.ChannelServer;
-import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.testing.Waits;
+import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.channel.SessionChannels;
 import dev.lite.tier.session.ChannelClient.Offer;
 import dev.lite.tier.session.ChannelClient.Opened;
-import java.io.IOException;
-import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Opening channels between two applications, and what is refused. */
+@ParameterizedClass
+@EnumSource(
+        value = Between.class,
+        names = {"ONE_HOST", "TCP"})
 @Isolated("it counts the descriptors of its process")
 class ChannelsTest extends ChannelCases {
+    ChannelsTest(Between between) {
+        super(between);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"n0", "n1"})
     void aCallPassesFromOneApplicationToTheOther(String serversNode) throws ProtocolException {
         start(serversNode);
-        long request = caller.ask(client);
-        Offer offer = server.offered();
-        assertThat(offer.message().node()).isEqualTo("n0");
-        assertThat(offer.message().principal()).startsWith("uid:");
-        assertThat(offer.message().server()).isEqualTo(served);
-        assertThat(offer.carrier().descriptors()).hasSize(1);
-        try (ChannelServer its = offer.server()) {
-            assertThat(server.take(offer.message().channel())).isInstanceOf(Done.class);
-            try (ChannelCaller own = caller.opened(request).caller()) {
-                CompletableFuture<String> reply = CompletableFuture.supplyAsync(() -> call(own, "question"));
-                ReceivedRequest received = new ReceivedRequest(offer.message().area());
-                Waits.until("the request is there", () -> its.tryReceive(received));
-                assertThat(received.length()).isEqualTo("question".length());
-                its.reply(received.call(), bytes("answer"));
-                assertThat(reply)
-                        .succeedsWithin(Waits.scaled(Duration.ofSeconds(10)))
-                        .isEqualTo("answer");
-            }
-        }
+        assertACallPasses();
     }
 
-    private static MemorySegment bytes(String text) {
-        return MemorySegment.ofArray(text.getBytes(StandardCharsets.UTF_8));
-    }
-
-    private static String call(ChannelCaller caller, String request) {
-        byte[] reply = new byte[100];
-        int length = caller.call(bytes(request), MemorySegment.ofArray(reply), GENEROUS.toNanos());
-        return new String(reply, 0, length, StandardCharsets.UTF_8);
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"n0", "n1"})
-    void bothApplicationsGetTheSameSealedMemoryAndNobodyElseKeepsIt(String serversNode) throws ProtocolException {
-        start(serversNode);
+    @Test
+    void bothApplicationsGetTheSameSealedMemoryAndNobodyElseKeepsIt() throws ProtocolException {
+        start("n0");
+        long before = channelDescriptors();
         long request = caller.ask(client);
         Offer offer = server.offered();
         assertThat(server.take(offer.message().channel())).isInstanceOf(Done.class);
@@ -87,23 +59,7 @@ class ChannelsTest extends ChannelCases {
                         SharedMemory.fromDescriptor(offer.carrier().descriptors()[0], area.bytes(), true)) {
             RawMemory.putLong(atCaller.address() + 4096, 42);
             assertThat(RawMemory.getLong(atServer.address() + 4096)).isEqualTo(42);
-            Waits.until("only the two applications have its descriptor", () -> channelDescriptors() == 2);
-        }
-    }
-
-    private static long channelDescriptors() {
-        try (var entries = Files.list(Path.of("/proc/self/fd"))) {
-            return entries.filter(ChannelsTest::isChannel).count();
-        } catch (IOException e) {
-            throw new AssertionError(e);
-        }
-    }
-
-    private static boolean isChannel(Path descriptor) {
-        try {
-            return Files.readSymbolicLink(descriptor).toString().contains("lite-channel");
-        } catch (IOException closedMeanwhile) {
-            return false;
+            Waits.until("only the two applications have its descriptor", () -> channelDescriptors() == before + 2);
         }
     }
 
@@ -215,7 +171,7 @@ class ChannelsTest extends ChannelCases {
 
     @Test
     void aNodeHasABoundedNumberOfChannels() throws ProtocolException {
-        start("n1", new ShmFabricProvider(), 3, 2);
+        start("n1", 3, 2);
         assertThat(connect().caller()).isPositive();
         assertThat(connect().caller()).isPositive();
         assertRefused(Code.LIMIT_EXCEEDED, "the applications of node n1 have 2 ends of channels; the limit is 2");
@@ -230,14 +186,8 @@ class ChannelsTest extends ChannelCases {
     @ParameterizedTest
     @ValueSource(strings = {"n0", "n1"})
     void channelsMayBeOffAtEitherNode(String offAt) throws ProtocolException {
-        start("n1", new ShmFabricProvider(), offAt.equals("n0") ? 0 : 256, offAt.equals("n1") ? 0 : 256);
+        start("n1", offAt.equals("n0") ? 0 : 256, offAt.equals("n1") ? 0 : 256);
         assertRefused(Code.RPC_FAILED, "channels are off at node " + offAt);
-    }
-
-    @Test
-    void aFabricThatPassesNoMemoryIsNamedInTheRefusal() throws ProtocolException {
-        start("n1", new TcpFabricProvider(), 256, 256);
-        assertRefused(Code.RPC_FAILED, "node n1: it is not on this host, or the fabric tcp passes no memory");
     }
 
     @ParameterizedTest
@@ -273,6 +223,7 @@ class ChannelsTest extends ChannelCases {
     @ValueSource(strings = {"n0", "n1"})
     void manyChannelsLeaveNoDescriptor(String serversNode) throws ProtocolException {
         start(serversNode);
+        long before = channelDescriptors();
         for (int i = 0; i < 100; i++) {
             long request = caller.ask(client);
             if (i % 4 == 0) {
@@ -288,6 +239,37 @@ class ChannelsTest extends ChannelCases {
                         .isInstanceOf(Done.class);
             }
         }
-        Waits.until("no descriptor of a channel is left", () -> channelDescriptors() == 0);
+        Waits.until("no descriptor of a channel is left", () -> channelDescriptors() == before);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void aPrincipalWhoseCallsPassTheNodesGetsNoneAndLosesThoseThatItHas(String serversNode) throws ProtocolException {
+        start(serversNode);
+        long before = channelDescriptors();
+        Numbers channel = connect();
+        NodeChannels node = cluster().node("n0").channels();
+        node.passNodes((principal, betweenHosts) -> false);
+        assertThat(caller.hasEnded()).isFalse();
+        node.passNodes((principal, betweenHosts) -> principal.startsWith("uid:"));
+        assertThat(caller.ended().channel()).isEqualTo(channel.caller());
+        assertThat(server.ended().channel()).isEqualTo(channel.server());
+        assertRefused(Code.RPC_FAILED, "pass the nodes, because of its priority or its quota");
+        Waits.until("no descriptor of a channel is left", () -> channelDescriptors() == before);
+        node.passNodes((principal, betweenHosts) -> false);
+        assertThat(connect().caller()).isPositive();
+    }
+
+    /** Between the look whether the principal may have one, and the moment in which others see the channel. */
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void aPrincipalGetsNoneIfItsCallsPassTheNodesSinceAMoment(String serversNode) throws ProtocolException {
+        start(serversNode);
+        NodeChannels node = cluster().node("n0").channels();
+        node.passNodes((principal, betweenHosts) -> {
+            node.passNodes((any, anywhere) -> true);
+            return false;
+        });
+        assertRefused(Code.RPC_FAILED, "pass the nodes, because of its priority or its quota");
     }
 }

@@ -5,17 +5,23 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.os.FutexWords;
+import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
+import dev.lite.session.async.HelpedFutures;
+import dev.lite.session.waiting.PolledWaits;
 import dev.lite.session.waiting.VirtualWaits;
 import dev.lite.session.wire.WireError;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The caller's end of a channel; see the package. Any number of platform and virtual threads call at the same time. A call that
@@ -28,6 +34,9 @@ public final class ChannelCaller implements AutoCloseable {
     private final ChannelMemory memory;
     private final ChannelArea area;
     private final RequestBell bell;
+    /** Null: the server is on this host. */
+    private final @Nullable CallerLink link;
+
     private final CallerSlots slots;
     private final StagedWait wait;
     private final Turns turns;
@@ -36,6 +45,12 @@ public final class ChannelCaller implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
     /** By slot; written by its owner. */
     private final int[] generations;
+
+    /** By slot: its call that no thread waits for. */
+    private final AtomicReferenceArray<@Nullable Started> started;
+
+    /** Of such calls; null: the server is on this host. */
+    private final @Nullable HelpedFutures futures;
 
     private volatile boolean retired;
 
@@ -48,21 +63,72 @@ public final class ChannelCaller implements AutoCloseable {
      * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
      */
     public ChannelCaller(SharedMemory memory, ChannelArea area, String function, int spins, Turns turns) {
-        this(memory, area, function, spins, turns, VirtualWaits.STARTER);
+        this(memory, area, function, spins, turns, VirtualWaits.STARTER, null, null, null);
+    }
+
+    /**
+     * The end of a channel to another host. Takes over the memory, which only this end has, and the connection.
+     *
+     * @param function the name of the function and its node, for messages
+     * @param spins the largest number of pauses before a thread sleeps
+     * @param waits for virtual threads
+     * @param watch of this application
+     * @throws IllegalArgumentException when the memory is smaller than the area; all is closed then
+     * @throws OsException when the system has no room for one more socket to watch; likewise
+     */
+    public static ChannelCaller linked(
+            SharedMemory memory,
+            ChannelArea area,
+            String function,
+            int spins,
+            PolledWaits waits,
+            LinkSocket socket,
+            LinkWatch watch) {
+        return new ChannelCaller(
+                memory, area, function, spins, new Turns(), VirtualWaits.STARTER, waits, socket, watch);
     }
 
     /** @param starter makes the platform thread that sleeps for virtual threads */
     ChannelCaller(
             SharedMemory memory, ChannelArea area, String function, int spins, Turns turns, ThreadFactory starter) {
-        this.memory = new ChannelMemory(memory, area, function);
+        this(memory, area, function, spins, turns, starter, null, null, null);
+    }
+
+    private ChannelCaller(
+            SharedMemory memory,
+            ChannelArea area,
+            String function,
+            int spins,
+            Turns turns,
+            ThreadFactory starter,
+            @Nullable PolledWaits waits,
+            @Nullable LinkSocket socket,
+            @Nullable LinkWatch watch) {
+        boolean fits = false;
+        try {
+            this.memory = new ChannelMemory(memory, area, function);
+            fits = true;
+        } finally {
+            if (!fits && socket != null) {
+                socket.socket().close();
+            }
+        }
         this.area = area;
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
         generations = new int[area.slots()];
+        link = socket == null || watch == null || waits == null
+                ? null
+                : new CallerLink(this.memory, socket, watch, waits, spins, this::endStarted);
         wait = StagedWait.ofTurns(spins);
         this.turns = turns;
         virtualsWait = new StagedWait(spins);
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
         virtualWaits = new VirtualWaits(new Words(), spins, starter);
+        started = new AtomicReferenceArray<>(area.slots());
+        futures = link == null ? null : new HelpedFutures(link::newWait);
+        if (link != null) {
+            link.start();
+        }
     }
 
     /**
@@ -130,6 +196,100 @@ public final class ChannelCaller implements AutoCloseable {
         }
     }
 
+    /** What follows a call that no thread waits for. Must not block or throw. */
+    public interface Ending {
+        /** The function has replied. */
+        void replied(byte[] reply);
+
+        /** The call has failed, with what {@link #call(MemorySegment, long)} would have thrown. */
+        void failed(Throwable failure);
+    }
+
+    private record Started(Ending ending, long timeoutNs) {}
+
+    /** Whether the server is on another host. */
+    public boolean isLinked() {
+        return link != null;
+    }
+
+    /** A future for a call of {@link #start}: its waiting threads poll. */
+    public CompletableFuture<byte[]> newFuture() {
+        return required(futures).newFuture();
+    }
+
+    /**
+     * Completes a future of {@link #newFuture}. Does not block: stages that depend on it run on a virtual thread.
+     *
+     * @param completion completes the future
+     */
+    public void complete(CompletableFuture<byte[]> future, Runnable completion) {
+        required(futures).complete(future, completion, false);
+    }
+
+    private static <T> T required(@Nullable T ofLink) {
+        if (ofLink == null) {
+            throw new IllegalStateException("the server is on this host");
+        }
+        return ofLink;
+    }
+
+    /**
+     * Starts a call that no thread waits for, through a channel to another host. Does not block.
+     *
+     * @param request used only during this method
+     * @param timeoutNs nanoseconds for all of the call, not negative
+     * @return false if no slot is free: the call was not started
+     * @throws LimitExceededException when the request is longer than the window
+     * @throws ChannelEndedException when the channel has ended
+     */
+    public boolean start(byte[] context, MemorySegment request, long timeoutNs, Ending ending) {
+        CallerLink its = required(link);
+        enter();
+        try {
+            check(context, request, timeoutNs);
+            if (memory.isEnded()) {
+                throw memory.endedException(false);
+            }
+            int slot = slots.tryTake();
+            if (slot < 0) {
+                return false;
+            }
+            int unused = write(slot, context, request, area.windowBytes());
+            started.set(slot, new Started(ending, timeoutNs));
+            its.start(
+                    slot,
+                    System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX),
+                    required(futures).isFollowed());
+            return true;
+        } finally {
+            memory.exit();
+        }
+    }
+
+    /** The call of a slot has ended, for whatever reason. The thread owns the slot, and is in the memory. */
+    private void endStarted(int slot) {
+        Started its = started.getAndSet(slot, null);
+        if (its == null) {
+            return;
+        }
+        byte[] reply;
+        try {
+            if (!isDone(RawMemory.getIntAcquire(memory.word(slot)), generations[slot])) {
+                stopWaiting(slot, generations[slot], its.timeoutNs());
+            }
+            try {
+                reply = new byte[replyLength(slot, area.windowBytes())];
+                RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(reply), 0, reply.length);
+            } finally {
+                slots.giveBack(slot);
+            }
+        } catch (RuntimeException | Error failure) {
+            its.ending().failed(failure);
+            return;
+        }
+        its.ending().replied(reply);
+    }
+
     private void enter() {
         if (!memory.enter()) {
             throw memory.endedException(false);
@@ -138,22 +298,17 @@ public final class ChannelCaller implements AutoCloseable {
 
     /** Executes a call; returns its slot with the reply, which the thread must give back. */
     private int run(byte[] context, MemorySegment request, int capacity, long timeoutNs) {
-        long length = context.length + request.byteSize();
-        if (length > area.windowBytes()) {
-            WireText.checkRequest(
-                    memory.name() + ": the request", request.byteSize(), context.length, area.windowBytes());
-        }
-        if (timeoutNs < 0) {
-            throw new IllegalArgumentException(
-                    "%s: the timeout is %d ns; it must not be negative".formatted(memory.name(), timeoutNs));
-        }
+        check(context, request, timeoutNs);
         long deadlineNs = System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX);
-        turns.begin(deadlineNs);
+        if (link == null) {
+            turns.begin(deadlineNs);
+        }
         int slot = takeSlot(deadlineNs, timeoutNs);
-        int generation = submit(slot, context, request, capacity);
+        int generation = write(slot, context, request, capacity);
         boolean waited = false;
         boolean done;
         try {
+            submit(slot);
             done = await(slot, generation, deadlineNs);
             waited = true;
         } finally {
@@ -165,6 +320,18 @@ public final class ChannelCaller implements AutoCloseable {
             stopWaiting(slot, generation, timeoutNs);
         }
         return slot;
+    }
+
+    private void check(byte[] context, MemorySegment request, long timeoutNs) {
+        long length = context.length + request.byteSize();
+        if (length > area.windowBytes()) {
+            WireText.checkRequest(
+                    memory.name() + ": the request", request.byteSize(), context.length, area.windowBytes());
+        }
+        if (timeoutNs < 0) {
+            throw new IllegalArgumentException(
+                    "%s: the timeout is %d ns; it must not be negative".formatted(memory.name(), timeoutNs));
+        }
     }
 
     private int takeSlot(long deadlineNs, long timeoutNs) {
@@ -180,7 +347,8 @@ public final class ChannelCaller implements AutoCloseable {
                         .formatted(memory.name(), Durations.text(timeoutNs), area.slots(), slots.quarantined()));
     }
 
-    private int submit(int slot, byte[] context, MemorySegment request, int capacity) {
+    /** Writes the request to the slot; returns its generation. */
+    private int write(int slot, byte[] context, MemorySegment request, int capacity) {
         int length = context.length + (int) request.byteSize();
         try {
             if (context.length > 0) {
@@ -198,12 +366,31 @@ public final class ChannelCaller implements AutoCloseable {
                 memory.slot(slot) + ChannelArea.REQUEST_LENGTH, length | context.length << ChannelArea.CONTEXT_SHIFT);
         RawMemory.putInt(memory.slot(slot) + ChannelArea.CAPACITY, capacity);
         RawMemory.putIntRelease(memory.word(slot), SlotWord.of(generation, SlotWord.PENDING));
-        boolean unused = bell.submit(slot);
         return generation;
+    }
+
+    private void submit(int slot) {
+        if (link == null) {
+            boolean unused = bell.submit(slot);
+        } else {
+            link.submit(slot);
+        }
     }
 
     /** Waits for the reply; returns whether it is there. */
     private boolean await(int slot, int generation, long deadlineNs) {
+        if (link == null) {
+            return awaitHere(slot, generation, deadlineNs);
+        }
+        if (Thread.currentThread().isVirtual()) {
+            link.awaitVirtually(slot, generation, deadlineNs);
+        } else {
+            link.await(slot, generation, deadlineNs);
+        }
+        return isDone(RawMemory.getIntAcquire(memory.word(slot)), generation);
+    }
+
+    private boolean awaitHere(int slot, int generation, long deadlineNs) {
         long word = memory.word(slot);
         StagedWait stages = Thread.currentThread().isVirtual() ? virtualsWait : wait;
         int left = stages.begin(1);
@@ -250,7 +437,7 @@ public final class ChannelCaller implements AutoCloseable {
     }
 
     /** Announces the sleep; returns the value with which the word may be slept on, or 0. */
-    private static int announce(long word, int generation) {
+    static int announce(long word, int generation) {
         for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
             int seen = RawMemory.getIntVolatile(word);
             if (!SlotWord.isWaiting(seen, generation)) {
@@ -282,6 +469,9 @@ public final class ChannelCaller implements AutoCloseable {
             }
             if (RawMemory.compareAndSetInt(word, seen, SlotWord.of(generation, SlotWord.CANCELLED))) {
                 slots.quarantine(slot);
+                if (link != null && state == SlotWord.TAKEN) {
+                    link.cancel(slot, generation);
+                }
                 throw stopped(state == SlotWord.TAKEN, timeoutNs);
             }
         }
@@ -318,6 +508,9 @@ public final class ChannelCaller implements AutoCloseable {
     }
 
     private boolean isDropped(int slot) {
+        if (link != null) {
+            boolean unused = link.poll();
+        }
         return isDone(RawMemory.getIntAcquire(memory.word(slot)), generations[slot]);
     }
 

@@ -231,7 +231,8 @@ public final class ChannelGroup {
         looking.incrementAndGet();
         try {
             boolean slept = false;
-            int left = wait.begin(1);
+            int cost = pollCost(sources);
+            int left = wait.begin(cost);
             while (true) {
                 Outcome outcome = look(into, sources, slept);
                 if (outcome == Outcome.CHANGED) {
@@ -246,12 +247,20 @@ public final class ChannelGroup {
                 } else {
                     sleep(into.words, sources, deadlineNs);
                     slept = true;
-                    left = wait.begin(1);
+                    left = wait.begin(cost);
                 }
             }
         } finally {
             looking.decrementAndGet();
         }
+    }
+
+    private static int pollCost(Snapshot sources) {
+        int cost = 0;
+        for (ChannelServer channel : sources.channels()) {
+            cost += channel.pollCost();
+        }
+        return Math.max(1, cost); // reads of memory cost next to nothing
     }
 
     /** The thread is in the memory of all channels. It does not poll itself: the thread of {@link PolledWaits} does. */
@@ -355,6 +364,9 @@ public final class ChannelGroup {
                 try {
                     virtualWaits.await(mine, deadlineNs);
                 } finally {
+                    for (ChannelServer channel : mine.sources.channels()) {
+                        channel.endVirtualPolls();
+                    }
                     virtualSleeper.unlock();
                 }
             }
@@ -422,6 +434,7 @@ public final class ChannelGroup {
         private PolledWaits.Polled serve(Taker its) {
             boolean some = false;
             for (ChannelServer channel : sources.channels()) {
+                channel.pollVirtually();
                 for (int count = 0; count < BATCH && channel.hasRequest() && channel.take(into); count++) {
                     some = true;
                     if (!its.take(into)) {

@@ -31,6 +31,8 @@ final class ChannelMemory {
     private final AtomicInteger users = new AtomicInteger();
     /** Why the channel has ended, as far as this end knows. */
     private final AtomicReference<@Nullable String> reason = new AtomicReference<>();
+    /** Null: both ends have the same memory. */
+    private volatile @Nullable ChannelLink link;
 
     /**
      * @param memory taken over
@@ -48,6 +50,11 @@ final class ChannelMemory {
         this.name = name;
         base = memory.address();
         ended = base + ChannelArea.ENDED;
+    }
+
+    /** The other end has a memory of its own, and this link to it. Before the memory is used. */
+    void linked(ChannelLink its) {
+        link = its;
     }
 
     long submitted() {
@@ -153,6 +160,10 @@ final class ChannelMemory {
             }
             int unusedToo = Futex.wake(word, Integer.MAX_VALUE);
         }
+        ChannelLink its = link;
+        if (its != null) {
+            its.end();
+        }
     }
 
     /** Sleeps on a word while it has this value, until the deadline and at most a second. */
@@ -168,6 +179,10 @@ final class ChannelMemory {
         users.getAndAdd(CLOSED);
         for (int step = 0; users.get() != CLOSED; step++) {
             Polling.pause(step);
+        }
+        ChannelLink its = link;
+        if (its != null) {
+            its.close();
         }
         memory.close();
     }

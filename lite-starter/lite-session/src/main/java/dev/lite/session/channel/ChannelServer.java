@@ -7,6 +7,7 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
+import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.session.wire.WireError;
@@ -14,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The server's end of a channel; see the package. Any number of threads receive and reply at the same time, each with its own
@@ -33,6 +35,9 @@ public final class ChannelServer implements AutoCloseable {
     private final String node;
     private final String principal;
     private final RequestBell bell;
+    /** Null: the caller is on this host. */
+    private final @Nullable ServerLink link;
+
     private final AtomicBoolean closed = new AtomicBoolean();
     /** By slot: the number of the call that is to be answered, or {@link #NO_CALL} or {@link #BUSY}. */
     private final AtomicLongArray calls;
@@ -52,7 +57,47 @@ public final class ChannelServer implements AutoCloseable {
      * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
      */
     public ChannelServer(SharedMemory memory, ChannelArea area, String function, String node, String principal) {
-        this.memory = new ChannelMemory(memory, area, "%s for %s".formatted(function, principal));
+        this(memory, area, function, node, principal, null, null);
+    }
+
+    /**
+     * The end of a channel from another host. Takes over the memory, which only this end has, and the connection.
+     *
+     * @param function the name of the function, for messages
+     * @param node of the calling application
+     * @param principal of the calling application
+     * @param watch of this application
+     * @throws IllegalArgumentException when the memory is smaller than the area; all is closed then
+     * @throws OsException when the system has no room for one more socket to watch; likewise
+     */
+    public static ChannelServer linked(
+            SharedMemory memory,
+            ChannelArea area,
+            String function,
+            String node,
+            String principal,
+            LinkSocket socket,
+            LinkWatch watch) {
+        return new ChannelServer(memory, area, function, node, principal, socket, watch);
+    }
+
+    private ChannelServer(
+            SharedMemory memory,
+            ChannelArea area,
+            String function,
+            String node,
+            String principal,
+            @Nullable LinkSocket socket,
+            @Nullable LinkWatch watch) {
+        boolean fits = false;
+        try {
+            this.memory = new ChannelMemory(memory, area, "%s for %s".formatted(function, principal));
+            fits = true;
+        } finally {
+            if (!fits && socket != null) {
+                socket.socket().close();
+            }
+        }
         this.area = area;
         this.node = node;
         this.principal = principal;
@@ -60,6 +105,10 @@ public final class ChannelServer implements AutoCloseable {
         calls = new AtomicLongArray(area.slots());
         generations = new int[area.slots()];
         capacities = new int[area.slots()];
+        link = socket == null || watch == null ? null : new ServerLink(this.memory, bell, socket, watch);
+        if (link != null) {
+            link.start();
+        }
     }
 
     /** The node of all callers of this channel. */
@@ -96,7 +145,34 @@ public final class ChannelServer implements AutoCloseable {
 
     /** Whether a request was submitted. The thread is in the memory. */
     boolean hasRequest() {
+        if (bell.bits() != 0) {
+            return true;
+        }
+        if (link == null) {
+            return false;
+        }
+        link.sendNow();
+        boolean unused = link.poll();
         return bell.bits() != 0;
+    }
+
+    /** The thread that polls for virtual threads looks for requests. */
+    void pollVirtually() {
+        if (link != null) {
+            link.pollVirtually();
+        }
+    }
+
+    /** That thread looks no more. */
+    void endVirtualPolls() {
+        if (link != null) {
+            link.endVirtualPolls();
+        }
+    }
+
+    /** How many pauses a look for requests costs beyond the one for all channels. */
+    int pollCost() {
+        return link == null ? 0 : ChannelLink.POLL_COST;
     }
 
     /** Whether the channel has ended, or must end because of its doorbell. The thread is in the memory. */
@@ -113,6 +189,12 @@ public final class ChannelServer implements AutoCloseable {
         int expected = bell.announce(others);
         if (expected == 0 || memory.isEnded()) {
             return false;
+        }
+        if (link != null) {
+            link.endVirtualPolls();
+            if (!others) {
+                link.arm();
+            }
         }
         words.add(memory.doorbell(), expected);
         return true;
@@ -157,6 +239,9 @@ public final class ChannelServer implements AutoCloseable {
         if (memory.isEnded()) {
             throw memory.endedException();
         }
+        if (!hasRequest()) {
+            return false;
+        }
         // Bounded: each slot's request is taken or dropped at most once here.
         for (int count = 0; count < area.slots(); count++) {
             int slot = bell.take();
@@ -182,6 +267,9 @@ public final class ChannelServer implements AutoCloseable {
                 long call = lastCall.incrementAndGet() << SLOT_BITS | slot;
                 into.set(this, call, length, contextLength);
                 calls.set(slot, call);
+                if (link != null) { // there is no caller here who would ring again
+                    wakeForMore();
+                }
                 return true;
             }
         }
@@ -209,6 +297,9 @@ public final class ChannelServer implements AutoCloseable {
             if (state == SlotWord.CANCELLED) {
                 calls.set(slot, NO_CALL);
                 RawMemory.compareAndSetInt(word, seen, SlotWord.with(seen, SlotWord.DONE));
+                if (link != null) {
+                    link.dropped(slot);
+                }
                 return false;
             }
         }
@@ -282,6 +373,9 @@ public final class ChannelServer implements AutoCloseable {
             calls.set(slot, NO_CALL);
             if (SlotWord.has(RawMemory.getAndSetInt(word, done), SlotWord.SLEEPING)) {
                 int unused = Futex.wake(word, 1);
+            }
+            if (link != null) {
+                link.reply(slot);
             }
         } finally {
             memory.exit();

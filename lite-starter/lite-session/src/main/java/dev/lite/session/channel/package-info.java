@@ -1,6 +1,6 @@
 /**
- * A channel: calls between two applications on one host that pass no node. One application calls one function of the other, through
- * memory that both have mapped. The node that makes the channel tells each end the area's size, the function and the principal. They
+ * A channel: calls between two applications that pass no node. One application calls one function of the other, through memory that both
+ * have mapped; between hosts each has such memory, and a link over TCP connects them (below). The node that makes the channel tells each end the area's size, the function and the principal. They
  * are never read from the memory.
  *
  * <p><b>Layout.</b> See {@link dev.lite.session.channel.ChannelArea}. There are up to 64 slots, each with a window for the request and
@@ -43,6 +43,12 @@
  * and then checked. Which slots are in use, their generations and owners are in the private memory of each end. A wrong value ends the
  * channel; the message names it. Offsets come only from slot numbers below 64 and lengths that were checked, so no access leaves the
  * mapping.
+ *
+ * <p><b>Between hosts.</b> Each end has the memory for itself, and a {@link dev.lite.session.channel.ChannelLink} over a TCP connection
+ * that the nodes have made for this channel alone. The caller's link sends the requests of PENDING slots and sets them to TAKEN; the
+ * server's link writes them into its memory as if a caller did. Replies go back in the same way. A caller that stops waiting sends that,
+ * too, so that a request that no thread has taken is dropped. The other end of the connection is not trusted, either: frames that do not
+ * fit the state of their slot end the channel.
  */
 @NullMarked
 package dev.lite.session.channel;

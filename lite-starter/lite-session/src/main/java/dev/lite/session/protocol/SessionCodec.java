@@ -9,7 +9,9 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcStatus;
+import dev.lite.os.wire.SealedWire;
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.LinkKeys;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
@@ -59,6 +61,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Encodes and decodes control messages. The first byte is the type. Hello, Welcome and Refused continue with the magic number and the
@@ -103,6 +106,8 @@ public final class SessionCodec {
     private static final int CHANNEL_CLOSE = 74;
     private static final int CHANNEL_ENDED = 75;
     private static final int CHANNEL_RETIRED = 76;
+    private static final int LINK_OPENED = 77;
+    private static final int LINK_OFFERED = 78;
     private static final int MAP_ID = 16;
     private static final int PREPARE = 17;
     private static final int PUBLISH = 18;
@@ -251,11 +256,22 @@ public final class SessionCodec {
             case ChannelOpen m ->
                 numbered(w, CHANNEL_OPEN, m.requestId()).putLong(m.deadlineNs()).putLong(m.client());
             case ChannelOpened m ->
-                encodeArea(numbered(w, CHANNEL_OPENED, m.requestId()).putLong(m.channel()), m.area());
+                encodeKeys(
+                        encodeArea(
+                                numbered(w, m.keys() == null ? CHANNEL_OPENED : LINK_OPENED, m.requestId())
+                                        .putLong(m.channel()),
+                                m.area()),
+                        m.keys());
             case ChannelOffered m ->
-                encodeArea(w.putByte(CHANNEL_OFFERED).putLong(m.channel()).putLong(m.server()), m.area())
-                        .putString("the node's name", m.node(), NAME_MAX)
-                        .putString("the principal", m.principal(), NAME_MAX);
+                encodeKeys(
+                        encodeArea(
+                                        w.putByte(m.keys() == null ? CHANNEL_OFFERED : LINK_OFFERED)
+                                                .putLong(m.channel())
+                                                .putLong(m.server()),
+                                        m.area())
+                                .putString("the node's name", m.node(), NAME_MAX)
+                                .putString("the principal", m.principal(), NAME_MAX),
+                        m.keys());
             case ChannelTaken m -> numbered(w, CHANNEL_TAKEN, m.requestId()).putLong(m.channel());
             case ChannelClose m -> numbered(w, CHANNEL_CLOSE, m.requestId()).putLong(m.channel());
             case ChannelEnded m -> w.putByte(CHANNEL_ENDED).putLong(m.channel()).putText(m.reason());
@@ -359,14 +375,24 @@ public final class SessionCodec {
                             r.getInt());
                 case PASSED -> new Passed(r.getLong(), r.getLong());
                 case CHANNEL_OPEN -> new ChannelOpen(r.getLong(), r.getLong(), r.getLong());
-                case CHANNEL_OPENED -> new ChannelOpened(r.getLong(), r.getLong(), decodeArea(r));
+                case CHANNEL_OPENED -> new ChannelOpened(r.getLong(), r.getLong(), decodeArea(r), null);
+                case LINK_OPENED -> new ChannelOpened(r.getLong(), r.getLong(), decodeArea(r), decodeKeys(r));
                 case CHANNEL_OFFERED ->
                     new ChannelOffered(
                             r.getLong(),
                             r.getLong(),
                             decodeArea(r),
                             r.getString("the node's name", NAME_MAX),
-                            r.getString("the principal", NAME_MAX));
+                            r.getString("the principal", NAME_MAX),
+                            null);
+                case LINK_OFFERED ->
+                    new ChannelOffered(
+                            r.getLong(),
+                            r.getLong(),
+                            decodeArea(r),
+                            r.getString("the node's name", NAME_MAX),
+                            r.getString("the principal", NAME_MAX),
+                            decodeKeys(r));
                 case CHANNEL_TAKEN -> new ChannelTaken(r.getLong(), r.getLong());
                 case CHANNEL_CLOSE -> new ChannelClose(r.getLong(), r.getLong());
                 case CHANNEL_ENDED -> new ChannelEnded(r.getLong(), r.getText("the reason"));
@@ -425,6 +451,36 @@ public final class SessionCodec {
 
     private static ChannelArea decodeArea(WireReader r) throws ProtocolException {
         return new ChannelArea(r.getInt(), r.getInt());
+    }
+
+    private static WireWriter encodeKeys(WireWriter w, @Nullable LinkKeys keys) {
+        if (keys == null) {
+            return w;
+        }
+        w.putByte(keys.isNone() ? 0 : 1);
+        for (byte value : keys.send()) {
+            w.putByte(value);
+        }
+        for (byte value : keys.receive()) {
+            w.putByte(value);
+        }
+        return w;
+    }
+
+    private static LinkKeys decodeKeys(WireReader r) throws ProtocolException {
+        return switch (r.getByte()) {
+            case 0 -> LinkKeys.NONE;
+            case 1 -> new LinkKeys(decodeKey(r), decodeKey(r));
+            default -> throw new ProtocolException("the keys of a channel: neither some nor none");
+        };
+    }
+
+    private static byte[] decodeKey(WireReader r) throws ProtocolException {
+        byte[] key = new byte[SealedWire.KEY_BYTES];
+        for (int i = 0; i < key.length; i++) {
+            key[i] = (byte) r.getByte();
+        }
+        return key;
     }
 
     private static WireWriter numbered(WireWriter w, int type, long requestId) {

@@ -6,6 +6,7 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcStatus;
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.LinkKeys;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -260,31 +261,43 @@ public sealed interface SessionMessage {
     record Passed(long requestId, long round) implements Reply {}
 
     /**
-     * Asks for a {@linkplain dev.lite.session.channel channel} to a function; answered by {@link ChannelOpened}. Refused if the node
-     * that serves the function is on another host, or if not exactly one application serves it there: calls then go through the nodes.
+     * Asks for a {@linkplain dev.lite.session.channel channel} to a function; answered by {@link ChannelOpened}. Refused if the nodes'
+     * fabric can make none, or if not exactly one application serves the function: calls then go through the nodes.
      *
      * @param client the number of the function, as {@link RpcOpened} gave it
      */
     record ChannelOpen(long requestId, long deadlineNs, long client) implements Request {}
 
     /**
-     * The application may call through this channel. The descriptor of its memory comes with this message.
+     * The application may call through this channel. The descriptor of its memory comes with this message; or that of its connection,
+     * if the function is on another host.
      *
      * @param channel chosen by the node; unique in the session
+     * @param keys of the connection; null if the descriptor is that of memory
      */
-    record ChannelOpened(long requestId, long channel, ChannelArea area) implements Reply {}
+    record ChannelOpened(
+            long requestId,
+            long channel,
+            ChannelArea area,
+            @Nullable LinkKeys keys) implements Reply {}
 
     /**
-     * Another application asks for a channel to a function that this one serves. The descriptor of its memory comes with this message.
-     * The application answers with {@link ChannelTaken} or {@link ChannelClose}.
+     * Another application asks for a channel to a function that this one serves. A descriptor comes with this message as with {@link
+     * ChannelOpened}. The application answers with {@link ChannelTaken} or {@link ChannelClose}.
      *
      * @param channel chosen by the node; unique in the session
      * @param server the number of the function, as {@link RpcOpened} gave it
      * @param node of the caller
      * @param principal of the caller
+     * @param keys as in {@link ChannelOpened}
      */
-    record ChannelOffered(long channel, long server, ChannelArea area, String node, String principal)
-            implements FromNode {}
+    record ChannelOffered(
+            long channel,
+            long server,
+            ChannelArea area,
+            String node,
+            String principal,
+            @Nullable LinkKeys keys) implements FromNode {}
 
     /** From now on the application receives from an offered channel; answered by {@link Done}. */
     record ChannelTaken(long requestId, long channel) implements Request {}

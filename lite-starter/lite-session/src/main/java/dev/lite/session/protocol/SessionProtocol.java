@@ -3,7 +3,7 @@ package dev.lite.session.protocol;
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol that this side speaks. */
-    public static final int VERSION = 8;
+    public static final int VERSION = 9;
 
     /**
      * The oldest version with which this side works. A new version works with the one before, so that nodes and applications can be
@@ -11,6 +11,9 @@ public final class SessionProtocol {
      * older one of both sides' versions.
      */
     public static final int OLDEST_VERSION = 8;
+
+    /** From this version on, applications take channels to other hosts. */
+    public static final int LINKS_VERSION = 9;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"

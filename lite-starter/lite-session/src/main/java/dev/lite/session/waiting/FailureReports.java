@@ -4,14 +4,14 @@ import dev.lite.os.waiting.RepeatedLines;
 import java.time.Duration;
 
 /** Reports the failures of a thread that continues, to its handler of uncaught exceptions. One thread. */
-final class FailureReports {
+public final class FailureReports {
     /** Failures are reported at most so often. */
     private static final Duration REPORT_EVERY = Duration.ofMinutes(1);
 
     private final RepeatedLines reports = new RepeatedLines(1, REPORT_EVERY);
 
     /** The calling thread has failed. Does not throw. */
-    void report(Throwable failed) {
+    public void report(Throwable failed) {
         try {
             if (reports.suffix("failed") != null) {
                 Thread me = Thread.currentThread();

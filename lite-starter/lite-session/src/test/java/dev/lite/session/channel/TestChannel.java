@@ -2,11 +2,16 @@ package dev.lite.session.channel;
 
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.TcpServerSocket;
+import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Turns;
+import dev.lite.os.wire.SealedWire;
 import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
@@ -19,7 +24,7 @@ final class TestChannel implements AutoCloseable {
     final SharedMemory memory;
     final ChannelCaller caller;
     final ChannelServer server;
-    private final ChannelGroup group;
+    final ChannelGroup group;
 
     TestChannel(int slots, int spins) {
         area = new ChannelArea(slots, 1024);
@@ -29,6 +34,49 @@ final class TestChannel implements AutoCloseable {
         group = new ChannelGroup(ended -> {}, new PolledWaits("polls", spins), spins);
         if (!group.add(server)) {
             throw new AssertionError("the group has no room");
+        }
+    }
+
+    private TestChannel(ChannelArea area, int spins, LinkWatch watch, LinkSocket[] sockets) {
+        this.area = area;
+        memory = area.create();
+        caller = ChannelCaller.linked(
+                mapAgain(memory),
+                area,
+                "shop/order at node-2",
+                spins,
+                new PolledWaits("calls", spins),
+                sockets[0],
+                watch);
+        server = ChannelServer.linked(area.create(), area, "shop/order", "node-1", "web", sockets[1], watch);
+        group = new ChannelGroup(ended -> {}, new PolledWaits("polls", spins), spins);
+        if (!group.add(server)) {
+            throw new AssertionError("the group has no room");
+        }
+    }
+
+    /** Both ends of a channel between hosts, over the loopback device. The memory is the caller's. */
+    static TestChannel linked(int slots, int spins, LinkWatch watch, boolean encrypted) {
+        return linked(new ChannelArea(slots, 1024), spins, watch, encrypted);
+    }
+
+    static TestChannel linked(ChannelArea area, int spins, LinkWatch watch, boolean encrypted) {
+        return new TestChannel(area, spins, watch, sockets(encrypted));
+    }
+
+    /** Both ends of a connection. */
+    static LinkSocket[] sockets(boolean encrypted) {
+        try (TcpServerSocket listening =
+                TcpServerSocket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1)) {
+            TcpSocket one = TcpSocket.connect(listening.address(), LONG_NS);
+            TcpSocket other = listening.accept();
+            byte[] first = new byte[SealedWire.KEY_BYTES];
+            byte[] second = new byte[SealedWire.KEY_BYTES];
+            second[0] = 1;
+            return new LinkSocket[] {
+                LinkSocket.of(one, encrypted ? new LinkKeys(first, second) : LinkKeys.NONE),
+                LinkSocket.of(other, encrypted ? new LinkKeys(second, first) : LinkKeys.NONE)
+            };
         }
     }
 

@@ -12,6 +12,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcStatus;
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.LinkKeys;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
@@ -63,6 +64,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
@@ -127,8 +129,11 @@ class SessionCodecTest {
                 new AwaitBarrier(37, 38, "b", 39),
                 new Passed(40, 41),
                 new ChannelOpen(42, 43, 44),
-                new ChannelOpened(45, 46, new ChannelArea(64, 65_536)),
-                new ChannelOffered(47, 48, new ChannelArea(1, 128), "node", "uid:1"),
+                new ChannelOpened(45, 46, new ChannelArea(64, 65_536), null),
+                new ChannelOpened(45, 46, new ChannelArea(64, 65_536), LinkKeys.NONE),
+                new ChannelOpened(45, 46, new ChannelArea(64, 65_536), keys(1, 2)),
+                new ChannelOffered(47, 48, new ChannelArea(1, 128), "node", "uid:1", null),
+                new ChannelOffered(47, 48, new ChannelArea(1, 128), "node", "uid:1", keys(3, 4)),
                 new ChannelTaken(49, 50),
                 new ChannelClose(51, 52),
                 new ChannelEnded(53, "its server was closed"),
@@ -279,5 +284,13 @@ class SessionCodecTest {
             assertThat(SessionCodec.extentsPage(1, all, from)).isNotNull();
             assertThat(SessionCodec.nodesPage(1, List.of(), from).nodes()).isEmpty();
         }
+    }
+
+    private static LinkKeys keys(int send, int receive) {
+        byte[] first = new byte[32];
+        byte[] second = new byte[32];
+        Arrays.fill(first, (byte) send);
+        Arrays.fill(second, (byte) receive);
+        return new LinkKeys(first, second);
     }
 }

@@ -1,0 +1,193 @@
+package dev.lite.session.channel;
+
+import dev.lite.os.Epoll;
+import dev.lite.os.EventFd;
+import dev.lite.os.OsException;
+import dev.lite.os.TcpSocket;
+import dev.lite.os.waiting.Polling;
+import dev.lite.session.waiting.FailureReports;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Polls the links of an application whose threads sleep or do something else. One platform thread, which starts with the first link.
+ * A link that is armed is polled once when something comes. Any thread.
+ */
+public final class LinkWatch implements AutoCloseable {
+    private static final long SLEEP_NS = TimeUnit.SECONDS.toNanos(30);
+    private static final long FAILED_NS = 10_000_000;
+    /** What a thread has left to another one, which then is busy, waits for about this time. */
+    private static final long TICK_NS = 1_000_000;
+
+    private static final int IDLE_TICKS = 20;
+
+    private static final long CLOSE_KEY = 0;
+
+    private final Map<Long, ChannelLink> links = new ConcurrentHashMap<>();
+    private final AtomicLong lastKey = new AtomicLong(CLOSE_KEY);
+
+    /** The links to be armed after a moment. The thread's. */
+    private final java.util.Set<ChannelLink> later = new HashSet<>();
+
+    private long tickedNs;
+    private volatile boolean ticking;
+    /** Ticks since something was left. Updates may be lost, which costs a few ticks. */
+    private volatile int idleTicks;
+
+    private volatile boolean closed;
+    private @Nullable Set set; // written under the lock, not closed before the thread has ended
+
+    private record Set(Epoll sockets, EventFd bell) {}
+
+    /** Watches a link, which is not armed yet. Returns its key. */
+    long add(ChannelLink link, TcpSocket socket) {
+        long key = lastKey.incrementAndGet();
+        links.put(key, link);
+        boolean added = false;
+        try {
+            started().sockets().add(socket, Epoll.ONCE, key);
+            added = true;
+        } finally {
+            if (!added) {
+                links.remove(key);
+            }
+        }
+        return key;
+    }
+
+    private synchronized Set started() {
+        Set its = set;
+        if (its == null) {
+            Epoll sockets = Epoll.create();
+            EventFd bell;
+            try {
+                bell = EventFd.create();
+            } catch (OsException e) {
+                sockets.close();
+                throw e;
+            }
+            try {
+                sockets.add(bell, Epoll.IN, CLOSE_KEY);
+            } catch (OsException e) {
+                sockets.close();
+                bell.close();
+                throw e;
+            }
+            its = new Set(sockets, bell);
+            Set made = its;
+            try {
+                Thread.ofPlatform().daemon().name("lite-channel-links").start(() -> run(made));
+            } catch (Error e) { // no memory for a thread
+                sockets.close();
+                bell.close();
+                throw e;
+            }
+            set = its;
+        }
+        return its;
+    }
+
+    /** Polls a link once, as soon as something comes. */
+    void arm(long key, TcpSocket socket, int interest) {
+        started().sockets().modify(socket, interest | Epoll.ONCE, key);
+    }
+
+    /** Something was left to a thread that polls, or will soon. If it does not, this object's thread sends. */
+    void left() {
+        if (!ticking) {
+            ticking = true;
+            started().bell().signal();
+        }
+        if (idleTicks != 0) {
+            idleTicks = 0;
+        }
+    }
+
+    void remove(long key, TcpSocket socket) {
+        if (links.remove(key) != null) {
+            try {
+                started().sockets().remove(socket);
+            } catch (OsException e) {
+                // the set is closed
+            }
+        }
+    }
+
+    private void run(Set its) {
+        FailureReports reports = new FailureReports();
+        try {
+            while (!closed) {
+                try {
+                    poll(its);
+                } catch (Throwable failed) { // without this thread, sleeping threads would not be woken any more
+                    reports.report(failed);
+                    Polling.sleepNs(FAILED_NS);
+                }
+            }
+        } finally {
+            its.sockets().close();
+            its.bell().close();
+        }
+    }
+
+    private void poll(Set its) {
+        int ready = its.sockets().await(ticking || !later.isEmpty() ? TICK_NS : SLEEP_NS);
+        long nowNs = System.nanoTime();
+        if (nowNs - tickedNs >= TICK_NS) {
+            tickedNs = nowNs;
+            tick();
+        }
+        for (int i = 0; i < ready; i++) {
+            if (its.sockets().key(i) == CLOSE_KEY) {
+                its.bell().drain();
+                continue;
+            }
+            ChannelLink link = links.get(its.sockets().key(i));
+            if (link != null && link.memory.enter()) {
+                try {
+                    switch (link.pollWatched()) {
+                        case NOW -> link.arm();
+                        case LATER -> later.add(link);
+                        case NEVER -> {}
+                    }
+                } finally {
+                    link.memory.exit();
+                }
+            }
+        }
+    }
+
+    private void tick() {
+        later.forEach(ChannelLink::armInside);
+        later.clear();
+        if (ticking) {
+            int ticks = idleTicks + 1;
+            idleTicks = ticks;
+            if (ticks > IDLE_TICKS) {
+                ticking = false; // before the look: what is left later makes it tick again
+            }
+            for (ChannelLink link : links.values()) {
+                if (link.sendLeft()) {
+                    ticking = true; // or nobody would send it
+                }
+            }
+        }
+    }
+
+    /** Ends the thread. No link is polled by it any more. */
+    @Override
+    public void close() {
+        closed = true;
+        Set its;
+        synchronized (this) {
+            its = set;
+        }
+        if (its != null) {
+            its.bell().signal();
+        }
+    }
+}

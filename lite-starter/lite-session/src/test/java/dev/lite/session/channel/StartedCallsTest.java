@@ -1,0 +1,181 @@
+package dev.lite.session.channel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
+import dev.lite.testing.Waits;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Calls through a channel between hosts that no thread waits for. */
+@Timeout(120)
+class StartedCallsTest {
+    private static final byte[] NO_CONTEXT = {};
+    private static final long SHORT_NS = TimeUnit.MILLISECONDS.toNanos(30);
+
+    private final LinkWatch watch = new LinkWatch();
+    private final TestChannel channel = TestChannel.linked(4, TestChannel.SPINS, watch, true);
+
+    @AfterEach
+    void close() {
+        channel.close();
+        watch.close();
+    }
+
+    /** Starts a call with a number. */
+    private CompletableFuture<byte[]> start(long number, long timeoutNs) {
+        CompletableFuture<byte[]> future = channel.caller.newFuture();
+        assertThat(starts(number, timeoutNs, future)).as("a slot is free").isTrue();
+        return future;
+    }
+
+    private boolean starts(long number, long timeoutNs, CompletableFuture<byte[]> future) {
+        ChannelCaller.Ending ending = new ChannelCaller.Ending() {
+            @Override
+            public void replied(byte[] reply) {
+                channel.caller.complete(future, () -> future.complete(reply));
+            }
+
+            @Override
+            public void failed(Throwable failure) {
+                channel.caller.complete(future, () -> future.completeExceptionally(failure));
+            }
+        };
+        return channel.caller.start(NO_CONTEXT, TestChannel.longs(number), timeoutNs, ending);
+    }
+
+    private static long number(byte[] reply) {
+        return MemorySegment.ofArray(reply).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3})
+    void aThreadKeepsSomeUnderWayAndWaitsForTheOldest(int underWay) {
+        Thread server = Thread.ofPlatform().start(channel::serve);
+        ArrayDeque<CompletableFuture<byte[]>> calls = new ArrayDeque<>();
+        long oldest = 1;
+        for (long i = 1; i <= 5000; i++) {
+            calls.add(start(i, TestChannel.LONG_NS));
+            if (calls.size() == underWay) {
+                assertThat(number(calls.remove().join())).isEqualTo(-oldest);
+                oldest++;
+            }
+        }
+        for (CompletableFuture<byte[]> call : calls) {
+            assertThat(number(call.join())).isEqualTo(-oldest);
+            oldest++;
+        }
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    @Test
+    void callsEndThoughNobodyWaitsForThem() {
+        Thread server = Thread.ofPlatform().start(channel::serve);
+        for (long i = 1; i <= 200; i++) {
+            CompletableFuture<byte[]> call = start(i, TestChannel.LONG_NS);
+            CompletableFuture<Long> stage = call.thenApply(StartedCallsTest::number);
+            Waits.until("the call has ended", stage::isDone);
+            assertThat(stage.join()).isEqualTo(-i);
+        }
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    @Test
+    void theyShareSlotsAndThePollRoleWithCallsThatBlock() throws InterruptedException {
+        Thread server = Thread.ofPlatform().start(channel::serve);
+        List<Thread> callers = new ArrayList<>();
+        List<Throwable> failures = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            long first = i * 10_000L;
+            boolean blocks = i % 2 == 0;
+            callers.add(Thread.ofPlatform().start(() -> {
+                try {
+                    for (long number = first + 1; number <= first + 2000; number++) {
+                        long reply;
+                        if (blocks) {
+                            reply = channel.call(number, TestChannel.LONG_NS);
+                        } else {
+                            CompletableFuture<byte[]> call = channel.caller.newFuture();
+                            boolean started = starts(number, TestChannel.LONG_NS, call);
+                            reply = started ? number(call.join()) : -number;
+                        }
+                        assertThat(reply).isEqualTo(-number);
+                    }
+                } catch (Throwable e) {
+                    synchronized (failures) {
+                        failures.add(e);
+                    }
+                }
+            }));
+        }
+        for (Thread caller : callers) {
+            caller.join();
+        }
+        assertThat(failures).isEmpty();
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    @Test
+    void withoutAFreeSlotNoneStarts() {
+        for (int i = 0; i < 4; i++) {
+            CompletableFuture<byte[]> unused = start(i, TestChannel.LONG_NS);
+        }
+        assertThat(starts(5, TestChannel.LONG_NS, channel.caller.newFuture())).isFalse();
+    }
+
+    @Test
+    void aCallEndsAtItsDeadlineAndItsSlotComesBack() {
+        List<CompletableFuture<byte[]>> late = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            late.add(start(i, SHORT_NS));
+        }
+        for (CompletableFuture<byte[]> call : late) {
+            assertThatThrownBy(call::join).hasCauseInstanceOf(LiteTimeoutException.class);
+        }
+        Thread server = Thread.ofPlatform().start(channel::serve); // drops what was cancelled
+        Waits.until("the slots are free", channel.caller::isIdle);
+        assertThat(channel.call(7, TestChannel.LONG_NS)).isEqualTo(-7);
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    @Test
+    void anErrorOfTheFunctionIsTheFailure() {
+        CompletableFuture<byte[]> call = start(1, TestChannel.LONG_NS);
+        ReceivedRequest request = channel.receive();
+        channel.server.fail(request.call(), RpcStatus.HANDLER_FAILED, 5, "no such article");
+        assertThatThrownBy(call::join)
+                .cause()
+                .isInstanceOf(RpcFailedException.class)
+                .hasMessageContaining("no such article");
+    }
+
+    @Test
+    void theEndOfTheChannelEndsThem() {
+        CompletableFuture<byte[]> call = start(1, TestChannel.LONG_NS);
+        channel.receive();
+        channel.server.close();
+        assertThatThrownBy(call::join)
+                .cause()
+                .isInstanceOfSatisfying(
+                        ChannelEndedException.class,
+                        e -> assertThat(e.isMaybeDone()).isTrue());
+        assertThatThrownBy(() -> start(2, TestChannel.LONG_NS)).isInstanceOf(ChannelEndedException.class);
+    }
+}
