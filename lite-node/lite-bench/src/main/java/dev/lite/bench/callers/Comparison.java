@@ -14,6 +14,7 @@ import java.util.Locale;
 record Comparison(String title, List<Row> rows) {
     private static final String ATTACHED_SHM = "LITE attached shm";
     private static final String CHANNEL = "LITE attached channel";
+    private static final String TCP_CHANNEL = "LITE attached tcp channel";
     private static final String ATTACHED_TCP = "LITE attached tcp";
     private static final String EMBEDDED_SHM = "LITE embedded shm";
     private static final String EMBEDDED_TCP = "LITE embedded tcp";
@@ -49,6 +50,7 @@ record Comparison(String title, List<Row> rows) {
                 Workload.calls(1),
                 CHANNEL,
                 ATTACHED_SHM,
+                TCP_CHANNEL,
                 ATTACHED_TCP,
                 EMBEDDED_SHM,
                 EMBEDDED_TCP,
@@ -62,6 +64,7 @@ record Comparison(String title, List<Row> rows) {
                 Workload.calls(8),
                 CHANNEL,
                 ATTACHED_SHM,
+                TCP_CHANNEL,
                 ATTACHED_TCP,
                 EMBEDDED_SHM,
                 EMBEDDED_TCP,
@@ -74,6 +77,7 @@ record Comparison(String title, List<Row> rows) {
                 Workload.calls(16).onVirtualThreads(),
                 CHANNEL,
                 ATTACHED_SHM,
+                TCP_CHANNEL,
                 ATTACHED_TCP,
                 EMBEDDED_TCP,
                 SOCKETS));
@@ -88,6 +92,7 @@ record Comparison(String title, List<Row> rows) {
                 rows.add(new Row(EMBEDDED_SHM, workload));
                 rows.add(new Row(CHANNEL, workload));
                 rows.add(new Row(ATTACHED_SHM, workload));
+                rows.add(new Row(TCP_CHANNEL, workload));
                 rows.add(new Row(ATTACHED_TCP, workload));
                 rows.add(new Row(EMBEDDED_TCP, workload));
             }
@@ -100,6 +105,7 @@ record Comparison(String title, List<Row> rows) {
                 Workload.calls(8).withFunctions(2, true),
                 CHANNEL,
                 ATTACHED_SHM,
+                TCP_CHANNEL,
                 ATTACHED_TCP,
                 EMBEDDED_SHM,
                 EMBEDDED_TCP,
@@ -122,7 +128,10 @@ record Comparison(String title, List<Row> rows) {
     private static void outstanding(List<Comparison> all, Kind kind) {
         List<Row> rows = new ArrayList<>();
         for (int bytes : new int[] {SMALL, LARGE}) {
-            for (String contender : List.of(ATTACHED_TCP, EMBEDDED_TCP)) {
+            List<String> contenders = kind == Kind.CALL
+                    ? List.of(TCP_CHANNEL, ATTACHED_TCP, EMBEDDED_TCP)
+                    : List.of(ATTACHED_TCP, EMBEDDED_TCP);
+            for (String contender : contenders) {
                 rows.add(new Row(contender, Workload.outstanding(kind, 1, bytes)));
                 rows.add(new Row(contender, Workload.outstanding(kind, UNDER_WAY, bytes)));
             }

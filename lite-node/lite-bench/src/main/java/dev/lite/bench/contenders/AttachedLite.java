@@ -44,7 +44,15 @@ public class AttachedLite implements Contender {
         }
     }
 
-    /** Nodes that are connected by TCP. */
+    /** Nodes that are connected by TCP, and make channels for calls. */
+    public static final class TcpChannel extends AttachedLite {
+        /** For the service loader. */
+        public TcpChannel() {
+            super("tcp", CHANNELS);
+        }
+    }
+
+    /** Nodes that are connected by TCP; calls go through them. */
     public static final class Tcp extends AttachedLite {
         /** For the service loader. */
         public Tcp() {
@@ -54,7 +62,8 @@ public class AttachedLite implements Contender {
 
     @Override
     public String name() {
-        return "LITE attached " + (channels == 0 ? fabric : "channel");
+        String way = channels == 0 ? fabric : "channel";
+        return "LITE attached " + (channels > 0 && fabric.equals("tcp") ? "tcp channel" : way);
     }
 
     @Override
