@@ -197,7 +197,10 @@ class BadClientTest {
             old.channel.send(new Hello(99, 99, "old", null));
             assertThat(old.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> {
                 assertThat(refused.version()).isEqualTo(SessionProtocol.VERSION);
-                assertThat(refused.reason()).contains("99").contains("protocol " + SessionProtocol.VERSION);
+                assertThat(refused.reason())
+                        .contains("99")
+                        .contains("protocol %d to %d"
+                                .formatted(SessionProtocol.OLDEST_VERSION, SessionProtocol.VERSION));
             });
         }
     }

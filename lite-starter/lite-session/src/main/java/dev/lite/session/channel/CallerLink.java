@@ -335,6 +335,10 @@ final class CallerLink extends ChannelLink {
         try {
             while (!wait.isReady() && System.nanoTime() - deadlineNs < 0) {
                 virtualWaits.await(wait, deadlineNs);
+                if (!wait.isReady()) { // there are so many waits that the polling thread may not know of this one
+                    sendNow();
+                    boolean unused = poll();
+                }
             }
         } finally {
             if (virtuals.updateAndGet(bits -> bits & ~(1L << slot)) == 0) {
