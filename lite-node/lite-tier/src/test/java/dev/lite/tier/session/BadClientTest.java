@@ -199,8 +199,8 @@ class BadClientTest {
                 assertThat(refused.version()).isEqualTo(SessionProtocol.VERSION);
                 assertThat(refused.reason())
                         .contains("99")
-                        .contains("protocol %d to %d"
-                                .formatted(SessionProtocol.OLDEST_VERSION, SessionProtocol.VERSION));
+                        .contains(
+                                "protocol %d to %d".formatted(SessionProtocol.OLDEST_VERSION, SessionProtocol.VERSION));
             });
         }
     }
