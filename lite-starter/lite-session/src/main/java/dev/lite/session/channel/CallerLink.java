@@ -393,8 +393,8 @@ final class CallerLink extends ChannelLink {
     }
 
     @Override
-    int prepare(int itsSlot, long header) {
-        long word = memory.word(itsSlot);
+    int prepare(int slot, long header) {
+        long word = memory.word(slot);
         while (true) {
             int seen = RawMemory.getIntVolatile(word);
             int state = SlotWord.state(seen);
@@ -406,49 +406,49 @@ final class CallerLink extends ChannelLink {
                     return NOTHING;
                 }
             } else if (RawMemory.compareAndSetInt(word, seen, SlotWord.with(seen, SlotWord.TAKEN))) {
-                int lengths = RawMemory.getInt(memory.slot(itsSlot) + ChannelArea.REQUEST_LENGTH);
-                int capacity = RawMemory.getInt(memory.slot(itsSlot) + ChannelArea.CAPACITY);
-                put(header, REQUEST, itsSlot, SlotWord.generation(seen), lengths, capacity);
+                int lengths = RawMemory.getInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH);
+                int capacity = RawMemory.getInt(memory.slot(slot) + ChannelArea.CAPACITY);
+                LinkFrame.put(header, LinkFrame.REQUEST, slot, SlotWord.generation(seen), lengths, capacity);
                 return lengths & ChannelArea.LENGTH_MASK;
             }
         }
     }
 
     @Override
-    int check(int itsKind, int itsSlot, int itsGeneration, int itsFirst, int itsSecond) {
-        if (itsKind != REPLY) {
-            memory.endFor("the kind of a frame to a caller", itsKind, String.valueOf(REPLY));
+    public int check(int kind, int slot, int generation, int first, int second) {
+        if (kind != LinkFrame.REPLY) {
+            memory.endFor("the kind of a frame to a caller", kind, String.valueOf(LinkFrame.REPLY));
             return NOTHING;
         }
-        int seen = RawMemory.getIntVolatile(memory.word(itsSlot));
+        int seen = RawMemory.getIntVolatile(memory.word(slot));
         int state = SlotWord.state(seen);
-        if (SlotWord.generation(seen) != itsGeneration || (state != SlotWord.TAKEN && state != SlotWord.CANCELLED)) {
+        if (SlotWord.generation(seen) != generation || (state != SlotWord.TAKEN && state != SlotWord.CANCELLED)) {
             memory.endFor(
-                    "the generation of a reply in slot %d, whose word is %d,".formatted(itsSlot, seen),
-                    itsGeneration,
+                    "the generation of a reply in slot %d, whose word is %d,".formatted(slot, seen),
+                    generation,
                     "that of a request");
             return NOTHING;
         }
-        if (itsSecond < 0 || itsSecond > area.windowBytes()) {
-            memory.endFor("the length of a reply in slot " + itsSlot, itsSecond, "0 to " + area.windowBytes());
+        if (second < 0 || second > area.windowBytes()) {
+            memory.endFor("the length of a reply in slot " + slot, second, "0 to " + area.windowBytes());
             return NOTHING;
         }
-        return itsSecond;
+        return second;
     }
 
     @Override
-    void arrived(int itsKind, int itsSlot, int itsGeneration, int itsFirst, int itsSecond) {
-        RawMemory.putInt(memory.slot(itsSlot) + ChannelArea.STATUS, itsFirst);
-        RawMemory.putInt(memory.slot(itsSlot) + ChannelArea.REPLY_LENGTH, itsSecond);
+    public void arrived(int kind, int slot, int generation, int first, int second) {
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.STATUS, first);
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH, second);
         // First: as soon as the word says done, the slot may be that of another call.
-        boolean ends = started.claim(itsSlot);
-        long word = memory.word(itsSlot);
-        int done = SlotWord.of(itsGeneration, SlotWord.DONE);
+        boolean ends = started.claim(slot);
+        long word = memory.word(slot);
+        int done = SlotWord.of(generation, SlotWord.DONE);
         if (SlotWord.has(RawMemory.getAndSetInt(word, done), SlotWord.SLEEPING)) {
             int unused = Futex.wake(word, 1);
         }
         if (ends) {
-            started.end(itsSlot);
+            started.end(slot);
         }
     }
 }

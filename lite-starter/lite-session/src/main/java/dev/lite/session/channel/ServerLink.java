@@ -15,76 +15,74 @@ final class ServerLink extends ChannelLink {
     }
 
     /** The request of a slot was dropped, since its caller does not wait any more. */
-    void dropped(int itsSlot) {
-        RawMemory.putInt(memory.slot(itsSlot) + ChannelArea.STATUS, 0);
-        RawMemory.putInt(memory.slot(itsSlot) + ChannelArea.REPLY_LENGTH, 0);
-        send(itsSlot);
+    void dropped(int slot) {
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.STATUS, 0);
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH, 0);
+        send(slot);
     }
 
     /** Sends the reply of a slot, or leaves it to a thread that looks for requests. Never blocks. */
-    void reply(int itsSlot) {
+    void reply(int slot) {
         if (bell.bits() != 0 && sendsOften()) {
-            note(itsSlot); // who takes the last request sends
+            note(slot); // who takes the last request sends
             watch.left();
         } else {
-            leave(itsSlot);
+            leave(slot);
         }
     }
 
     @Override
-    int prepare(int itsSlot, long header) {
-        int word = RawMemory.getIntVolatile(memory.word(itsSlot));
-        int status = RawMemory.getInt(memory.slot(itsSlot) + ChannelArea.STATUS);
-        int length = RawMemory.getInt(memory.slot(itsSlot) + ChannelArea.REPLY_LENGTH);
-        put(header, REPLY, itsSlot, SlotWord.generation(word), status, length);
+    int prepare(int slot, long header) {
+        int word = RawMemory.getIntVolatile(memory.word(slot));
+        int status = RawMemory.getInt(memory.slot(slot) + ChannelArea.STATUS);
+        int length = RawMemory.getInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH);
+        LinkFrame.put(header, LinkFrame.REPLY, slot, SlotWord.generation(word), status, length);
         // Before it is sent: the next request may come at once.
-        open.getAndUpdate(bits -> bits & ~(1L << itsSlot));
+        open.getAndUpdate(bits -> bits & ~(1L << slot));
         return length;
     }
 
     @Override
-    int check(int itsKind, int itsSlot, int itsGeneration, int itsFirst, int itsSecond) {
-        boolean isOpen = (open.get() & 1L << itsSlot) != 0;
-        if (itsKind == CANCEL) {
+    public int check(int kind, int slot, int generation, int first, int second) {
+        boolean isOpen = (open.get() & 1L << slot) != 0;
+        if (kind == LinkFrame.CANCEL) {
             if (isOpen) {
-                long word = memory.word(itsSlot);
+                long word = memory.word(slot);
                 boolean unused = RawMemory.compareAndSetInt(
-                        word,
-                        SlotWord.of(itsGeneration, SlotWord.PENDING),
-                        SlotWord.of(itsGeneration, SlotWord.CANCELLED));
+                        word, SlotWord.of(generation, SlotWord.PENDING), SlotWord.of(generation, SlotWord.CANCELLED));
             }
             return 0; // its reply may have crossed it
         }
-        if (itsKind != REQUEST) {
-            memory.endFor("the kind of a frame to a server", itsKind, REQUEST + " or " + CANCEL);
+        if (kind != LinkFrame.REQUEST) {
+            memory.endFor("the kind of a frame to a server", kind, LinkFrame.REQUEST + " or " + LinkFrame.CANCEL);
             return NOTHING;
         }
         if (isOpen) {
-            memory.endFor("a slot with a call that is not answered was submitted again", itsSlot, "free");
+            memory.endFor("a slot with a call that is not answered was submitted again", slot, "free");
             return NOTHING;
         }
-        if (itsGeneration != SlotWord.generation(SlotWord.of(itsGeneration, SlotWord.PENDING))) {
-            memory.endFor("the generation of a request in slot " + itsSlot, itsGeneration, "one of a word");
+        if (generation != SlotWord.generation(SlotWord.of(generation, SlotWord.PENDING))) {
+            memory.endFor("the generation of a request in slot " + slot, generation, "one of a word");
             return NOTHING;
         }
-        int length = itsFirst & ChannelArea.LENGTH_MASK;
+        int length = first & ChannelArea.LENGTH_MASK;
         if (length > area.windowBytes()) {
-            memory.endFor("the length of the request in slot " + itsSlot, length, "0 to " + area.windowBytes());
+            memory.endFor("the length of the request in slot " + slot, length, "0 to " + area.windowBytes());
             return NOTHING;
         }
         return length;
     }
 
     @Override
-    void arrived(int itsKind, int itsSlot, int itsGeneration, int itsFirst, int itsSecond) {
-        if (itsKind == CANCEL) {
+    public void arrived(int kind, int slot, int generation, int first, int second) {
+        if (kind == LinkFrame.CANCEL) {
             return;
         }
-        open.getAndUpdate(bits -> bits | 1L << itsSlot);
-        RawMemory.putInt(memory.slot(itsSlot) + ChannelArea.REQUEST_LENGTH, itsFirst);
-        RawMemory.putInt(memory.slot(itsSlot) + ChannelArea.CAPACITY, itsSecond);
-        RawMemory.putIntRelease(memory.word(itsSlot), SlotWord.of(itsGeneration, SlotWord.PENDING));
-        if (!bell.submit(itsSlot) && isWatched()) {
+        open.getAndUpdate(bits -> bits | 1L << slot);
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH, first);
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.CAPACITY, second);
+        RawMemory.putIntRelease(memory.word(slot), SlotWord.of(generation, SlotWord.PENDING));
+        if (!bell.submit(slot) && isWatched()) {
             bell.ringAgain(); // the thread that is awake may be busy for long
         }
     }

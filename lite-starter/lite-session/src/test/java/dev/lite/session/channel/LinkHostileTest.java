@@ -117,7 +117,7 @@ class LinkHostileTest {
     }
 
     private static byte[] frame(int kind, int slot, int generation, int first, int second, int bytes) {
-        return ByteBuffer.allocate(ChannelLink.HEADER_BYTES + bytes)
+        return ByteBuffer.allocate(LinkFrame.HEADER_BYTES + bytes)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putInt(kind | slot << Byte.SIZE)
                 .putInt(generation)
@@ -154,7 +154,7 @@ class LinkHostileTest {
                     }
                 }));
             }
-            ByteBuffer unused = peer.read(AREA.slots() * (ChannelLink.HEADER_BYTES + Long.BYTES));
+            ByteBuffer unused = peer.read(AREA.slots() * (LinkFrame.HEADER_BYTES + Long.BYTES));
             caller.end("the test is over");
             calls.forEach(Waits::join);
             assertThat(thrown)
@@ -181,8 +181,8 @@ class LinkHostileTest {
             assertThat(memory.enter()).isTrue();
             try {
                 submit(memory, link, 0);
-                ByteBuffer unused = peer.read(ChannelLink.HEADER_BYTES + Long.BYTES);
-                peer.send(frame(ChannelLink.REPLY, 0, 1, 0, Long.BYTES, Long.BYTES));
+                ByteBuffer unused = peer.read(LinkFrame.HEADER_BYTES + Long.BYTES);
+                peer.send(frame(LinkFrame.REPLY, 0, 1, 0, Long.BYTES, Long.BYTES));
                 peer.socket.abort();
                 submit(memory, link, 1);
                 assertThat(memory.isEnded()).isTrue();
@@ -281,7 +281,7 @@ class LinkHostileTest {
             MemorySegment reply = MemorySegment.ofArray(new byte[Long.BYTES]);
             Thread call =
                     start(() -> thrown.set(catchThrowable(() -> caller.call(TestChannel.longs(1), reply, LONG_NS))));
-            ByteBuffer request = peer.read(ChannelLink.HEADER_BYTES + Long.BYTES);
+            ByteBuffer request = peer.read(LinkFrame.HEADER_BYTES + Long.BYTES);
             int its = request.getInt(0) >>> Byte.SIZE;
             // 0: the slot of the call; -1: a free one
             int named = slot == 0 ? its : slot < 0 ? its ^ 1 : slot;
@@ -306,8 +306,8 @@ class LinkHostileTest {
                 ChannelCaller caller = caller(sockets[0], 0)) {
             AtomicReference<byte @Nullable []> reply = new AtomicReference<>();
             Thread call = start(() -> reply.set(call(caller)));
-            ByteBuffer request = peer.read(ChannelLink.HEADER_BYTES + Long.BYTES);
-            byte[] frame = frame(ChannelLink.REPLY, request.getInt(0) >>> Byte.SIZE, request.getInt(4), 0, 8, 8);
+            ByteBuffer request = peer.read(LinkFrame.HEADER_BYTES + Long.BYTES);
+            byte[] frame = frame(LinkFrame.REPLY, request.getInt(0) >>> Byte.SIZE, request.getInt(4), 0, 8, 8);
             peer.send(frame);
             Waits.join(call);
             assertThat(reply.get()).hasSize(Long.BYTES);
@@ -401,8 +401,8 @@ class LinkHostileTest {
     @Test
     void aRequestForASlotThatWasNotAnsweredEndsTheChannel() {
         try (Serving serving = new Serving(0, false)) {
-            serving.peer.send(frame(ChannelLink.REQUEST, 2, 1, 8, 8, 8));
-            serving.peer.send(frame(ChannelLink.REQUEST, 2, 2, 8, 8, 8));
+            serving.peer.send(frame(LinkFrame.REQUEST, 2, 1, 8, 8, 8));
+            serving.peer.send(frame(LinkFrame.REQUEST, 2, 2, 8, 8, 8));
             serving.awaitEnd();
             assertThat(serving.server.endedException())
                     .hasMessageContaining(
@@ -415,16 +415,16 @@ class LinkHostileTest {
         try (Serving serving = new Serving(0, true)) {
             long beginNs = System.nanoTime();
             for (int i = 1; i <= 50; i++) {
-                ByteBuffer flood = ByteBuffer.allocate(1000 * ChannelLink.HEADER_BYTES + 24);
+                ByteBuffer flood = ByteBuffer.allocate(1000 * LinkFrame.HEADER_BYTES + 24);
                 for (int j = 0; j < 1000; j++) {
                     if (j == 100) {
-                        flood.put(frame(ChannelLink.REQUEST, 1, i, 8, 8, 8));
+                        flood.put(frame(LinkFrame.REQUEST, 1, i, 8, 8, 8));
                     }
-                    flood.put(frame(ChannelLink.CANCEL, j % AREA.slots(), j % 3 == 0 ? i - 1 : i + 1 + j, 0, 0, 0));
+                    flood.put(frame(LinkFrame.CANCEL, j % AREA.slots(), j % 3 == 0 ? i - 1 : i + 1 + j, 0, 0, 0));
                 }
                 serving.peer.send(flood.array());
-                ByteBuffer reply = serving.peer.read(ChannelLink.HEADER_BYTES + Long.BYTES);
-                assertThat(reply.getInt(0)).isEqualTo(ChannelLink.REPLY | 1 << Byte.SIZE);
+                ByteBuffer reply = serving.peer.read(LinkFrame.HEADER_BYTES + Long.BYTES);
+                assertThat(reply.getInt(0)).isEqualTo(LinkFrame.REPLY | 1 << Byte.SIZE);
                 assertThat(reply.getInt(4)).isEqualTo(i);
                 assertThat(reply.getInt(12)).isEqualTo(Long.BYTES);
             }
@@ -442,7 +442,7 @@ class LinkHostileTest {
             AtomicReference<byte @Nullable []> reply = new AtomicReference<>();
             Thread call = start(() -> reply.set(call(caller)));
             // What comes from one end goes to the other one.
-            byte[] request = peer.read(ChannelLink.HEADER_BYTES + Long.BYTES).array();
+            byte[] request = peer.read(LinkFrame.HEADER_BYTES + Long.BYTES).array();
             for (byte one : request) {
                 serving.peer.send(one);
             }
@@ -463,10 +463,10 @@ class LinkHostileTest {
                 Serving serving = new Serving(0, true)) {
             AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
             Thread call = start(() -> thrown.set(catchThrowable(() -> call(caller))));
-            byte[] request = peer.read(ChannelLink.HEADER_BYTES + Long.BYTES).array();
+            byte[] request = peer.read(LinkFrame.HEADER_BYTES + Long.BYTES).array();
             serving.peer.send(Arrays.copyOf(request, bytes));
             serving.peer.socket.close();
-            request[0] = ChannelLink.REPLY;
+            request[0] = LinkFrame.REPLY;
             request[8] = 0;
             peer.send(Arrays.copyOf(request, bytes));
             peer.socket.close();
