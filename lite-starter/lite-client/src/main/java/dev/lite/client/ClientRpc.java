@@ -266,7 +266,7 @@ final class ClientRpc implements LtRpc {
             public void failed(Throwable failure) {
                 if (failure instanceof ChannelEndedException ended) {
                     try {
-                        VIRTUAL.execute(() -> endedBelow(future, ended, beganNs));
+                        VIRTUAL.execute(() -> callAgain(ended));
                     } catch (RuntimeException | Error e) { // no memory for a thread
                         channel.complete(future, () -> future.completeExceptionally(e));
                     }
@@ -276,13 +276,13 @@ final class ClientRpc implements LtRpc {
             }
 
             /** Calls again, through the nodes, if the call was not done. */
-            private void endedBelow(CompletableFuture<byte[]> its, ChannelEndedException why, long sinceNs) {
+            private void callAgain(ChannelEndedException why) {
                 try {
                     target.ended(channel, why);
-                    long leftNs = Math.max(0, timeoutNs - (System.nanoTime() - sinceNs));
-                    its.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
+                    long leftNs = Math.max(0, timeoutNs - (System.nanoTime() - beganNs));
+                    future.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
                 } catch (RuntimeException | Error again) {
-                    its.completeExceptionally(again);
+                    future.completeExceptionally(again);
                 }
             }
         };

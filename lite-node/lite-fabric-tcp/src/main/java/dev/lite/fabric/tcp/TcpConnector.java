@@ -1,13 +1,13 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricKeys;
 import dev.lite.fabric.FabricStream;
 import dev.lite.fabric.driver.AcceptLoop;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.LaneConnector;
 import dev.lite.fabric.driver.LaneHandshake;
-import dev.lite.fabric.driver.LaneKeys;
 import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
@@ -48,7 +48,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         private final Wire wire;
         private final TcpSocket socket;
         /** Of the lane, once its handshake is over; null for none. */
-        private @Nullable LaneKeys keys;
+        private @Nullable FabricKeys keys;
 
         OpenLane(Wire wire, TcpSocket socket) {
             this.wire = wire;
@@ -235,13 +235,11 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
 
     /** Takes the socket out of the lane. Nothing is sent, not even the end of TLS. */
     private static FabricStream stream(OpenLane lane) {
-        LaneKeys keys = lane.keys;
-        return new FabricStream(
-                lane.socket.detach(), keys == null ? null : new FabricStream.Keys(keys.send(), keys.receive()));
+        return new FabricStream(lane.socket.detach(), lane.keys);
     }
 
     @Override
-    protected void agreed(OpenLane lane, @Nullable LaneKeys keys) {
+    protected void agreed(OpenLane lane, @Nullable FabricKeys keys) {
         lane.keys = keys;
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricIdentity;
+import dev.lite.fabric.FabricKeys;
 import dev.lite.fabric.FabricStream;
 import dev.lite.fabric.conformance.StreamEnd;
 import dev.lite.fabric.driver.Arrivals;
@@ -57,7 +58,7 @@ class StreamsTest {
         return protection.equals("TLS") ? new TestNode(name, tls) : new TestNode(name, "protection", protection);
     }
 
-    private static long patience() {
+    private static long timeoutNs() {
         return TestNode.nanos(20);
     }
 
@@ -80,10 +81,10 @@ class StreamsTest {
                 var b = node("b", other)) {
             var toA = b.connectTo(a);
             var toB = a.accepted.getFirst();
-            List<FabricStream.Keys> seen = new ArrayList<>();
+            List<FabricKeys> seen = new ArrayList<>();
             for (int tag = 1; tag <= 3; tag++) {
                 var opening = opening(toA.onLanes(0, 1), tag);
-                FabricStream accepted = Objects.requireNonNull(toB.openStream(tag, patience()));
+                FabricStream accepted = Objects.requireNonNull(toB.openStream(tag, timeoutNs()));
                 // The accepting side may send before the other one has read its verdict.
                 try (var far = new StreamEnd(accepted)) {
                     far.send(new byte[] {1, 2, 3});
@@ -93,7 +94,7 @@ class StreamsTest {
                         near.send(new byte[40_000]);
                         assertThat(far.receive(40_000)).containsOnly(0);
                     }
-                    assertThat(far.isEnded(patience())).isTrue();
+                    assertThat(far.isEnded(timeoutNs())).isTrue();
                     assertThat(opened.keys() != null).isEqualTo(keys);
                     assertThat(opened.toString()).contains(String.valueOf(opened.descriptor()));
                     var ofOpened = opened.keys();
@@ -116,7 +117,7 @@ class StreamsTest {
     @Test
     void tlsLeavesInTheSocketWhatFollowsTheLastRecordAndNothingElse() {
         try (var server = listen();
-                var client = TcpSocket.connect(server.address(), patience());
+                var client = TcpSocket.connect(server.address(), timeoutNs());
                 var accepted = server.accept();
                 var arena = Arena.ofConfined()) {
             var deadline = Deadline.in(Waits.seconds(20));
@@ -147,7 +148,7 @@ class StreamsTest {
             List<StreamEnd> ends = new ArrayList<>();
             int all = Arrivals.KEPT_MAX + 1;
             for (int tag = 0; tag < all; tag++) {
-                ends.add(new StreamEnd(toA.openStream(tag, patience())));
+                ends.add(new StreamEnd(toA.openStream(tag, timeoutNs())));
             }
             Waits.until("one is closed", () -> ended(ends) == 1);
             new StreamEnd(toB.openStream(all - 2, 0)).close();
@@ -155,7 +156,7 @@ class StreamsTest {
 
             toB.close();
             Waits.until("all are closed", () -> ended(ends) == all);
-            assertThat(toB.openStream(all - 1, patience())).isNull();
+            assertThat(toB.openStream(all - 1, timeoutNs())).isNull();
             ends.forEach(StreamEnd::close);
         }
     }
@@ -168,11 +169,11 @@ class StreamsTest {
             var toB = a.accepted.getFirst();
             toB.onLanes(0, 1).dropStream(1);
             List<StreamEnd> ends = new ArrayList<>();
-            ends.add(new StreamEnd(toA.openStream(1, patience())));
-            ends.add(new StreamEnd(toA.openStream(2, patience())));
+            ends.add(new StreamEnd(toA.openStream(1, timeoutNs())));
+            ends.add(new StreamEnd(toA.openStream(2, timeoutNs())));
             Waits.until("the first is closed", () -> ended(ends) == 1);
-            var third = toA.openStream(3, patience());
-            new StreamEnd(toB.openStream(3, patience())).close();
+            var third = toA.openStream(3, timeoutNs());
+            new StreamEnd(toB.openStream(3, timeoutNs())).close();
             new StreamEnd(third).close();
             toB.dropStream(2);
             Waits.until("both are closed", () -> ended(ends) == 2);
@@ -197,8 +198,8 @@ class StreamsTest {
             var other = opening(toA, 2);
             try (var first = silent.accept();
                     var second = silent.accept()) {
-                assertThat(first.awaitReadable(patience())).isTrue();
-                assertThat(second.awaitReadable(patience())).isTrue();
+                assertThat(first.awaitReadable(timeoutNs())).isTrue();
+                assertThat(second.awaitReadable(timeoutNs())).isTrue();
                 toA.dropStream(1);
                 Waits.until("ended", waiting::isDone);
                 assertThat(waiting.join()).isNull();
@@ -234,7 +235,7 @@ class StreamsTest {
             between.target(silent.address().getPort());
             var waiting = opening(toA, 1);
             try (var reached = silent.accept()) {
-                assertThat(reached.awaitReadable(patience())).isTrue();
+                assertThat(reached.awaitReadable(timeoutNs())).isTrue();
                 assertThat(waiting).isNotDone();
                 if (fabric) {
                     b.fabric.close();
@@ -301,7 +302,7 @@ class StreamsTest {
 
             var interrupted = new AtomicBoolean();
             var waiting = Thread.ofVirtual().start(() -> {
-                assertThat(toB.openStream(1, patience())).isNull();
+                assertThat(toB.openStream(1, timeoutNs())).isNull();
                 interrupted.set(Thread.currentThread().isInterrupted());
             });
             waiting.interrupt();
@@ -328,9 +329,9 @@ class StreamsTest {
             var toOff = on.connectTo(off);
             assertThat(toOn.opensStreams()).isFalse();
             assertThat(toOff.opensStreams()).isTrue();
-            assertThat(toOn.openStream(1, patience())).isNull();
-            assertThat(off.accepted.getFirst().openStream(1, patience())).isNull();
-            assertThat(toOff.openStream(1, patience())).isNull();
+            assertThat(toOn.openStream(1, timeoutNs())).isNull();
+            assertThat(off.accepted.getFirst().openStream(1, timeoutNs())).isNull();
+            assertThat(toOff.openStream(1, timeoutNs())).isNull();
             String reason = "its option channels is false";
             assertRefused(off, handshake(TestNode.SECRET, "a", null), number(toOff), reason);
         }
@@ -360,7 +361,7 @@ class StreamsTest {
             assertRefused(a, handshake(TestNode.SECRET, "b", ofC), number, "it does not have the key of b");
             assertThat(a.accepted.getFirst().openStream(1, 0)).isNull();
 
-            new StreamEnd(toA.openStream(1, patience())).close();
+            new StreamEnd(toA.openStream(1, timeoutNs())).close();
         }
     }
 
@@ -378,8 +379,8 @@ class StreamsTest {
                 var b = new TestNode("b")) {
             var first = b.connectTo(a);
             var second = b.connectTo(a);
-            new StreamEnd(first.openStream(1, patience())).close();
-            new StreamEnd(a.accepted.get(0).openStream(1, patience())).close();
+            new StreamEnd(first.openStream(1, timeoutNs())).close();
+            new StreamEnd(a.accepted.get(0).openStream(1, timeoutNs())).close();
             assertThat(a.accepted.get(1).openStream(1, 0)).isNull();
             assertRefused(a, handshake(TestNode.SECRET, "b", null), number(first) ^ number(second), NO_CONNECTION);
         }
@@ -429,7 +430,7 @@ class StreamsTest {
 
     private static void assertRefused(TestNode node, LaneHandshake handshake, long number, String reason) {
         var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), node.port());
-        try (var socket = TcpSocket.connect(address, patience())) {
+        try (var socket = TcpSocket.connect(address, timeoutNs())) {
             var channel = new WireMessages(new PlainWire(socket));
             var deadline = Deadline.in(Waits.seconds(20));
             assertThatThrownBy(() -> handshake.connectStream(channel, node.fabric.localAddress(), 1, number, deadline))

@@ -1,5 +1,6 @@
 package dev.lite.fabric.driver;
 
+import dev.lite.fabric.FabricKeys;
 import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -121,7 +122,7 @@ public final class LaneAssemblies<L> {
      * @throws HandshakeException if no connection waits for it
      */
     public boolean add(
-            L lane, LaneHandshake.Accepted accepted, Consumer<@Nullable LaneKeys> agreed, Deadline deadline) {
+            L lane, LaneHandshake.Accepted accepted, Consumer<@Nullable FabricKeys> agreed, Deadline deadline) {
         LaneHandshake.Claim claim = accepted.claim();
         Assembly assembly = waitingFor(claim);
         if (assembly == null) {

@@ -1,5 +1,6 @@
 package dev.lite.fabric.driver;
 
+import dev.lite.fabric.FabricKeys;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatedLines;
 import java.net.InetAddress;
@@ -106,7 +107,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      *
      * @param keys null if neither node asked for them
      */
-    protected void agreed(K lane, @Nullable LaneKeys keys) {}
+    protected void agreed(K lane, @Nullable FabricKeys keys) {}
 
     /**
      * A member of the cluster opens a stream, and its identity was checked.
@@ -119,7 +120,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
         return null;
     }
 
-    private Consumer<@Nullable LaneKeys> agreeing(K lane) {
+    private Consumer<@Nullable FabricKeys> agreeing(K lane) {
         return keys -> agreed(lane, keys);
     }
 

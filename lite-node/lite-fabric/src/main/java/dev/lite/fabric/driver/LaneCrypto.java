@@ -1,6 +1,7 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricIdentity;
+import dev.lite.fabric.FabricKeys;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
@@ -133,11 +134,11 @@ final class LaneCrypto {
      * @param secret of the cluster; null for none
      * @param transcript everything that was said
      */
-    static LaneKeys keys(byte[] shared, @Nullable SecretKeySpec secret, byte[] transcript, boolean connecting) {
+    static FabricKeys keys(byte[] shared, @Nullable SecretKeySpec secret, byte[] transcript, boolean connecting) {
         byte[] known = secret == null ? shared : concat(shared, secret.getEncoded());
         byte[] there = derive(known, transcript, "lite lane to accepting");
         byte[] back = derive(known, transcript, "lite lane to connecting");
-        return connecting ? new LaneKeys(there, back) : new LaneKeys(back, there);
+        return connecting ? new FabricKeys(there, back) : new FabricKeys(back, there);
     }
 
     private static byte[] derive(byte[] known, byte[] salt, String label) {
@@ -146,7 +147,7 @@ final class LaneCrypto {
                     .deriveData(HKDFParameterSpec.ofExtract()
                             .addIKM(known)
                             .addSalt(salt)
-                            .thenExpand(label.getBytes(StandardCharsets.US_ASCII), LaneKeys.BYTES));
+                            .thenExpand(label.getBytes(StandardCharsets.US_ASCII), FabricKeys.BYTES));
         } catch (GeneralSecurityException e) {
             throw missing(e);
         }

@@ -3,6 +3,7 @@ package dev.lite.fabric.driver;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricIdentity;
+import dev.lite.fabric.FabricKeys;
 import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -38,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  * with the recorded messages of that node. Under TLS, proofs and signatures also cover the TLS connection, so nobody can pass the
  * messages on from one TLS connection to another.
  *
- * <p><b>Keys.</b> The exchange is X25519 with a key pair for this lane alone. If one of the nodes asks for it, {@link LaneKeys} result,
+ * <p><b>Keys.</b> The exchange is X25519 with a key pair for this lane alone. If one of the nodes asks for it, {@link FabricKeys} result,
  * which also depend on the secret and on everything that was said. Later knowledge of the secret does not reveal them.
  *
  * <p><b>Streams.</b> A claim of no lanes is for a {@linkplain FabricEndpoint#openStream stream} of a connection: it has the tag of the stream
@@ -109,7 +110,7 @@ public final class LaneHandshake {
      * @param keys of the lane; null if neither node asks for them
      */
     public record Verdict(
-            int lanes, long bytes, byte[] hello, @Nullable LaneKeys keys) {}
+            int lanes, long bytes, byte[] hello, @Nullable FabricKeys keys) {}
 
     /**
      * Who is who.
@@ -238,7 +239,7 @@ public final class LaneHandshake {
             throw new HandshakeException("it offers %d lanes and %d bytes of memory; this node asked for 1 to %d lanes"
                     .formatted(agreed, bytes, lanes));
         }
-        LaneKeys keys = needKeys(opening, challenge, binding, lanes == NO_LANES)
+        FabricKeys keys = needKeys(opening, challenge, binding, lanes == NO_LANES)
                 ? LaneCrypto.keys(
                         LaneCrypto.shared(exchange, exchangeOf(challenge)),
                         ownKey(),
@@ -329,7 +330,7 @@ public final class LaneHandshake {
         private final byte[] challenge;
         private final byte[] claimed;
         private final byte[] signature;
-        private @Nullable LaneKeys laneKeys;
+        private @Nullable FabricKeys laneKeys;
 
         Accepted(
                 MessageChannel channel,
@@ -398,7 +399,7 @@ public final class LaneHandshake {
         }
 
         /** The keys of the lane after {@link #welcome}; null if neither node asks for them. */
-        public @Nullable LaneKeys keys() {
+        public @Nullable FabricKeys keys() {
             return laneKeys;
         }
 

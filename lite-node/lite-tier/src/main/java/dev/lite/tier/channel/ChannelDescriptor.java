@@ -1,5 +1,6 @@
 package dev.lite.tier.channel;
 
+import dev.lite.fabric.FabricKeys;
 import dev.lite.fabric.FabricStream;
 import dev.lite.os.Linux;
 import dev.lite.os.SharedMemory;
@@ -25,7 +26,7 @@ record ChannelDescriptor(int number, @Nullable LinkKeys keys, Runnable release) 
     }
 
     static ChannelDescriptor of(FabricStream stream) {
-        FabricStream.Keys keys = stream.keys();
+        FabricKeys keys = stream.keys();
         return new ChannelDescriptor(
                 stream.descriptor(),
                 keys == null ? LinkKeys.NONE : new LinkKeys(keys.send(), keys.receive()),

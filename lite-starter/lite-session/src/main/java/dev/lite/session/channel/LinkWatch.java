@@ -8,6 +8,7 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.session.waiting.FailureReports;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -31,7 +32,7 @@ public final class LinkWatch implements AutoCloseable {
     private final AtomicLong lastKey = new AtomicLong(CLOSE_KEY);
 
     /** The links to be armed after a moment. The thread's. */
-    private final java.util.Set<ChannelLink> later = new HashSet<>();
+    private final Set<ChannelLink> later = new HashSet<>();
 
     private long tickedNs;
     private volatile boolean ticking;
@@ -39,9 +40,9 @@ public final class LinkWatch implements AutoCloseable {
     private volatile int idleTicks;
 
     private volatile boolean closed;
-    private @Nullable Set set; // written under the lock, not closed before the thread has ended
+    private @Nullable Descriptors descriptors; // written under the lock, not closed before the thread has ended
 
-    private record Set(Epoll sockets, EventFd bell) {}
+    private record Descriptors(Epoll sockets, EventFd bell) {}
 
     /** Watches a link, which is not armed yet. Returns its key. */
     long add(ChannelLink link, TcpSocket socket) {
@@ -59,8 +60,8 @@ public final class LinkWatch implements AutoCloseable {
         return key;
     }
 
-    private synchronized Set started() {
-        Set its = set;
+    private synchronized Descriptors started() {
+        Descriptors its = descriptors;
         if (its == null) {
             Epoll sockets = Epoll.create();
             EventFd bell;
@@ -77,8 +78,8 @@ public final class LinkWatch implements AutoCloseable {
                 bell.close();
                 throw e;
             }
-            its = new Set(sockets, bell);
-            Set made = its;
+            its = new Descriptors(sockets, bell);
+            Descriptors made = its;
             try {
                 Thread.ofPlatform().daemon().name("lite-channel-links").start(() -> run(made));
             } catch (Error e) { // no memory for a thread
@@ -86,7 +87,7 @@ public final class LinkWatch implements AutoCloseable {
                 bell.close();
                 throw e;
             }
-            set = its;
+            descriptors = its;
         }
         return its;
     }
@@ -117,7 +118,7 @@ public final class LinkWatch implements AutoCloseable {
         }
     }
 
-    private void run(Set its) {
+    private void run(Descriptors its) {
         FailureReports reports = new FailureReports();
         try {
             while (!closed) {
@@ -134,7 +135,7 @@ public final class LinkWatch implements AutoCloseable {
         }
     }
 
-    private void poll(Set its) {
+    private void poll(Descriptors its) {
         int ready = its.sockets().await(ticking || !later.isEmpty() ? TICK_NS : SLEEP_NS);
         long nowNs = System.nanoTime();
         if (nowNs - tickedNs >= TICK_NS) {
@@ -182,9 +183,9 @@ public final class LinkWatch implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        Set its;
+        Descriptors its;
         synchronized (this) {
-            its = set;
+            its = descriptors;
         }
         if (its != null) {
             its.bell().signal();

@@ -51,16 +51,10 @@ class ChannelTest {
         return channel(slots, TestChannel.SPINS);
     }
 
-    private static Thread start(boolean virtual, Runnable task) {
-        return virtual
-                ? Thread.ofVirtual().start(task)
-                : Thread.ofPlatform().daemon().start(task);
-    }
-
     /** Calls in another thread; what it threw or null. */
     private static Thread callIn(
             boolean virtual, TestChannel channel, long timeoutNs, AtomicReference<@Nullable Throwable> thrown) {
-        return start(virtual, () -> thrown.set(catchThrowable(() -> channel.call(1, timeoutNs))));
+        return TestChannel.start(virtual, () -> thrown.set(catchThrowable(() -> channel.call(1, timeoutNs))));
     }
 
     private static void awaitSleepingCaller(TestChannel channel) {
@@ -82,28 +76,7 @@ class ChannelTest {
         "0,4,false,4,true"
     })
     void everyCallGetsItsOwnReply(int spins, int callers, boolean virtual, int servers, boolean virtualServers) {
-        TestChannel channel = channel(8, spins);
-        List<Thread> serving = new ArrayList<>();
-        for (int i = 0; i < servers; i++) {
-            serving.add(start(virtualServers, channel::serve));
-        }
-        int rounds = 20_000 / callers;
-        AtomicInteger right = new AtomicInteger();
-        List<Thread> calling = new ArrayList<>();
-        for (int i = 0; i < callers; i++) {
-            long first = (long) i * rounds;
-            calling.add(start(virtual, () -> {
-                for (int round = 0; round < rounds; round++) {
-                    if (channel.call(first + round, LONG_NS) == -(first + round)) {
-                        right.incrementAndGet();
-                    }
-                }
-            }));
-        }
-        calling.forEach(Waits::join);
-        assertThat(right).hasValue(callers * rounds);
-        channel.caller.close();
-        serving.forEach(Waits::join);
+        channel(8, spins).assertEveryCallGetsItsOwnReply(20_000, callers, virtual, servers, virtualServers);
     }
 
     @Test
@@ -119,7 +92,7 @@ class ChannelTest {
             }
             assertThatThrownBy(() -> channel.caller.call(truncated, LONG_NS)).isInstanceOf(InternalError.class);
             AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
-            Thread server = start(false, () -> {
+            Thread server = TestChannel.start(false, () -> {
                 ReceivedRequest request = channel.receive();
                 thrown.set(catchThrowable(() -> request.channel().reply(request.call(), truncated)));
                 request.channel().reply(request.call(), TestChannel.longs(-7));
@@ -133,7 +106,7 @@ class ChannelTest {
     @Test
     void requestsAndRepliesOfEveryLengthArrive() {
         TestChannel channel = channel(2);
-        Thread server = start(false, () -> {
+        Thread server = TestChannel.start(false, () -> {
             ReceivedRequest request = new ReceivedRequest(channel.area);
             for (int i = 0; i <= channel.area.windowBytes(); i++) {
                 assertThat(channel.receive(request, LONG_NS)).isTrue();
@@ -231,7 +204,8 @@ class ChannelTest {
         TestChannel channel = channel(1);
         MemorySegment small = MemorySegment.ofArray(new byte[7]);
         AtomicInteger length = new AtomicInteger();
-        Thread call = start(false, () -> length.set(channel.caller.call(TestChannel.longs(3), small, LONG_NS)));
+        Thread call =
+                TestChannel.start(false, () -> length.set(channel.caller.call(TestChannel.longs(3), small, LONG_NS)));
         long number = channel.receive().call();
         assertThatThrownBy(() -> channel.server.reply(number, TestChannel.longs(4)))
                 .isInstanceOf(LimitExceededException.class)
@@ -275,7 +249,7 @@ class ChannelTest {
                 .isInstanceOf(LiteTimeoutException.class)
                 .hasMessageContaining("all 1 are in use, 1 by calls that timed out; the call was not done");
         assertThat(channel.server.tryReceive(new ReceivedRequest(channel.area))).isFalse();
-        start(false, channel::serve);
+        TestChannel.start(false, channel::serve);
         assertThat(channel.call(3, LONG_NS)).isEqualTo(-3);
     }
 
@@ -291,7 +265,7 @@ class ChannelTest {
                 .hasMessageContaining("the call may have been done");
         assertThatThrownBy(() -> channel.call(2, SHORT_NS)).isInstanceOf(LiteTimeoutException.class);
         channel.server.reply(late.call(), TestChannel.longs(-1));
-        start(false, channel::serve);
+        TestChannel.start(false, channel::serve);
         assertThat(channel.call(3, LONG_NS)).isEqualTo(-3);
     }
 
@@ -350,7 +324,7 @@ class ChannelTest {
         TestChannel channel = channel(1, 50);
         List<Thread> serving = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
-            serving.add(start(virtual, channel::serve));
+            serving.add(TestChannel.start(virtual, channel::serve));
         }
         awaitSleepingServer(channel);
         end(channel, serverEnds);
@@ -362,7 +336,7 @@ class ChannelTest {
     void aReceiveEndsAtItsDeadline(boolean virtual) {
         TestChannel channel = channel(1);
         AtomicInteger none = new AtomicInteger();
-        Waits.join(start(virtual, () -> {
+        Waits.join(TestChannel.start(virtual, () -> {
             if (!channel.receive(new ReceivedRequest(channel.area), SHORT_NS)) {
                 none.incrementAndGet();
             }
@@ -377,7 +351,7 @@ class ChannelTest {
         CountDownLatch go = new CountDownLatch(1);
         AtomicInteger slow = new AtomicInteger();
         for (int i = 0; i < 3; i++) {
-            start(virtual, () -> {
+            TestChannel.start(virtual, () -> {
                 ReceivedRequest request = new ReceivedRequest(channel.area);
                 try {
                     while (channel.receive(request, LONG_NS)) {
@@ -394,7 +368,7 @@ class ChannelTest {
         }
         List<Thread> callers = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            callers.add(start(false, () -> channel.call(7, LONG_NS)));
+            callers.add(TestChannel.start(false, () -> channel.call(7, LONG_NS)));
         }
         Waits.until("two threads are busy", () -> slow.get() == 2);
         for (int i = 0; i < 100; i++) {
@@ -409,7 +383,7 @@ class ChannelTest {
     void anInterruptDoesNotEndACallAndIsKept(boolean virtual) {
         TestChannel channel = channel(1, 50);
         AtomicInteger kept = new AtomicInteger();
-        Thread call = start(virtual, () -> {
+        Thread call = TestChannel.start(virtual, () -> {
             long unused = channel.call(1, LONG_NS);
             kept.set(Thread.interrupted() ? 1 : -1);
         });
@@ -442,8 +416,8 @@ class ChannelTest {
             TestChannel channel = new TestChannel(4, round % 2 == 0 ? 50 : 0);
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
-                threads.add(start(i % 2 == 0, channel::serve));
-                threads.add(start(i % 2 == 0, () -> {
+                threads.add(TestChannel.start(i % 2 == 0, channel::serve));
+                threads.add(TestChannel.start(i % 2 == 0, () -> {
                     while (catchThrowable(() -> channel.call(1, LONG_NS)) == null) {
                         // until the end
                     }

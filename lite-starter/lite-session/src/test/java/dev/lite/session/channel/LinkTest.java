@@ -56,12 +56,6 @@ class LinkTest {
         return channel(new ChannelArea(slots, 1024), spins, false);
     }
 
-    private static Thread start(boolean virtual, Runnable task) {
-        return virtual
-                ? Thread.ofVirtual().start(task)
-                : Thread.ofPlatform().daemon().start(task);
-    }
-
     /** Calls in another thread; what it threw or null. */
     private static Thread callIn(
             boolean virtual,
@@ -69,7 +63,7 @@ class LinkTest {
             long number,
             long timeoutNs,
             AtomicReference<@Nullable Throwable> thrown) {
-        return start(
+        return TestChannel.start(
                 virtual,
                 () -> thrown.set(catchThrowable(
                         () -> assertThat(channel.call(number, timeoutNs)).isEqualTo(-number))));
@@ -83,7 +77,7 @@ class LinkTest {
     @ValueSource(booleans = {false, true})
     void callsAreAnswered(boolean encrypted) {
         TestChannel channel = channel(new ChannelArea(4, 1024), TestChannel.SPINS, encrypted);
-        Thread server = start(false, channel::serve);
+        Thread server = TestChannel.start(false, channel::serve);
         for (int i = 1; i <= 2000; i++) {
             assertThat(channel.call(i, LONG_NS)).isEqualTo(-i);
         }
@@ -109,7 +103,7 @@ class LinkTest {
     @CsvSource({"false,200", "true,200", "false,0", "true,0"})
     void messagesUpToTheWindowArriveWithTheirContexts(boolean encrypted, int spins) {
         TestChannel channel = channel(LARGE, spins, encrypted);
-        Thread server = start(false, () -> echo(channel));
+        Thread server = TestChannel.start(false, () -> echo(channel));
         Random random = new Random(1);
         for (int round = 0; round < 100; round++) {
             byte[] all = new byte[round == 0 ? LARGE.windowBytes() : random.nextInt(LARGE.windowBytes() + 1)];
@@ -129,14 +123,14 @@ class LinkTest {
     void messagesLargerThanTheBuffersOfTheConnectionGoBothWaysAtOnce(boolean encrypted, int spins) {
         TestChannel channel = channel(LARGE, spins, encrypted);
         List<Thread> threads = new ArrayList<>();
-        threads.add(start(false, () -> echo(channel)));
-        threads.add(start(false, () -> echo(channel)));
+        threads.add(TestChannel.start(false, () -> echo(channel)));
+        threads.add(TestChannel.start(false, () -> echo(channel)));
         AtomicInteger right = new AtomicInteger();
         List<Thread> callers = new ArrayList<>();
         for (int i = 0; i < LARGE.slots(); i++) {
             byte[] request = new byte[LARGE.windowBytes()];
             new Random(i).nextBytes(request);
-            callers.add(start(i % 2 == 0, () -> {
+            callers.add(TestChannel.start(i % 2 == 0, () -> {
                 for (int round = 0; round < 20; round++) {
                     byte[] reply = channel.caller.call(MemorySegment.ofArray(request), LONG_NS);
                     if (Arrays.equals(reply, request)) {
@@ -163,28 +157,7 @@ class LinkTest {
         "0,8,false,2,true"
     })
     void everyCallGetsItsOwnReply(int spins, int callers, boolean virtual, int servers, boolean virtualServers) {
-        TestChannel channel = channel(8, spins);
-        List<Thread> serving = new ArrayList<>();
-        for (int i = 0; i < servers; i++) {
-            serving.add(start(virtualServers, channel::serve));
-        }
-        int rounds = 4000 / callers;
-        AtomicInteger right = new AtomicInteger();
-        List<Thread> calling = new ArrayList<>();
-        for (int i = 0; i < callers; i++) {
-            long first = (long) i * rounds;
-            calling.add(start(virtual, () -> {
-                for (int round = 0; round < rounds; round++) {
-                    if (channel.call(first + round, LONG_NS) == -(first + round)) {
-                        right.incrementAndGet();
-                    }
-                }
-            }));
-        }
-        calling.forEach(Waits::join);
-        assertThat(right).hasValue(callers * rounds);
-        channel.caller.close();
-        serving.forEach(Waits::join);
+        channel(8, spins).assertEveryCallGetsItsOwnReply(4000, callers, virtual, servers, virtualServers);
     }
 
     @ParameterizedTest
@@ -192,7 +165,7 @@ class LinkTest {
     void aTakerTakesTheRequestsOfAVirtualThread(int spins) {
         TestChannel channel = channel(8, spins);
         AtomicInteger taken = new AtomicInteger();
-        Thread serving = start(true, () -> {
+        Thread serving = TestChannel.start(true, () -> {
             ReceivedRequest request = new ReceivedRequest(channel.area);
             while (!channel.server.isEnded()) {
                 boolean received = channel.group.serve(
@@ -213,7 +186,7 @@ class LinkTest {
         List<Thread> calling = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
             long number = i;
-            calling.add(start(i % 2 == 0, () -> {
+            calling.add(TestChannel.start(i % 2 == 0, () -> {
                 for (int round = 0; round < 300; round++) {
                     if (channel.call(number, LONG_NS) == -number) {
                         right.incrementAndGet();
@@ -255,7 +228,7 @@ class LinkTest {
         Waits.join(lateCall);
         assertThat(late.get()).isInstanceOf(LiteTimeoutException.class);
         AtomicBoolean over = new AtomicBoolean();
-        Thread receiving = start(false, () -> {
+        Thread receiving = TestChannel.start(false, () -> {
             while (!over.get()
                     && !channel.caller.isIdle()) { // receives, since the server may have dropped the late call
                 Thread.onSpinWait();
@@ -289,7 +262,7 @@ class LinkTest {
         }
         List<Thread> serving = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            serving.add(start(false, () -> {
+            serving.add(TestChannel.start(false, () -> {
                 ReceivedRequest request = new ReceivedRequest(channel.area);
                 try {
                     while (true) {
@@ -334,7 +307,7 @@ class LinkTest {
         Waits.join(callIn(virtual, channel, 2, SHORT_NS, thrown));
         assertThat(thrown.get()).isInstanceOf(LiteTimeoutException.class).hasMessageContaining("no slot was free");
         Queue<Long> seen = new ConcurrentLinkedQueue<>();
-        Thread serving = start(false, () -> {
+        Thread serving = TestChannel.start(false, () -> {
             ReceivedRequest request = new ReceivedRequest(channel.area);
             try {
                 while (true) {
@@ -362,7 +335,7 @@ class LinkTest {
         Queue<Long> seen = new ConcurrentLinkedQueue<>();
         List<Thread> serving = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            serving.add(start(false, () -> {
+            serving.add(TestChannel.start(false, () -> {
                 ReceivedRequest request = new ReceivedRequest(channel.area);
                 try {
                     while (true) {
@@ -385,7 +358,7 @@ class LinkTest {
         for (int i = 0; i < 6; i++) {
             long first = 1000L * i;
             Random random = new Random(seed + i);
-            calling.add(start(virtual, () -> {
+            calling.add(TestChannel.start(virtual, () -> {
                 for (long number = first; number < first + 500; number++) {
                     try {
                         assertThat(channel.call(number, random.nextInt(300_000)))
@@ -476,7 +449,7 @@ class LinkTest {
     @CsvSource({"0,false", "200,false", "0,true", "200,true"})
     void aServerThatWaitsNoticesTheCallersEnd(int spins, boolean virtual) {
         TestChannel channel = channel(1, spins);
-        Thread serving = start(virtual, channel::serve);
+        Thread serving = TestChannel.start(virtual, channel::serve);
         assertThat(channel.call(1, LONG_NS)).isEqualTo(-1);
         channel.caller.close();
         Waits.join(serving);

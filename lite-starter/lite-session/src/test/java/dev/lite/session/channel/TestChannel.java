@@ -1,5 +1,7 @@
 package dev.lite.session.channel;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.TcpServerSocket;
@@ -14,6 +16,9 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Both ends of a channel in this process, each with its own mapping, and a third mapping for tests that write to it. */
 final class TestChannel implements AutoCloseable {
@@ -141,6 +146,37 @@ final class TestChannel implements AutoCloseable {
         } catch (ChannelEndedException e) {
             // the end
         }
+    }
+
+    static Thread start(boolean virtual, Runnable task) {
+        return virtual
+                ? Thread.ofVirtual().start(task)
+                : Thread.ofPlatform().daemon().start(task);
+    }
+
+    /** Calls from many threads, which many threads serve; then ends the channel. */
+    void assertEveryCallGetsItsOwnReply(int calls, int callers, boolean virtual, int servers, boolean virtualServers) {
+        List<Thread> serving = new ArrayList<>();
+        for (int i = 0; i < servers; i++) {
+            serving.add(start(virtualServers, this::serve));
+        }
+        int rounds = calls / callers;
+        AtomicInteger right = new AtomicInteger();
+        List<Thread> calling = new ArrayList<>();
+        for (int i = 0; i < callers; i++) {
+            long first = (long) i * rounds;
+            calling.add(start(virtual, () -> {
+                for (int round = 0; round < rounds; round++) {
+                    if (call(first + round, LONG_NS) == -(first + round)) {
+                        right.incrementAndGet();
+                    }
+                }
+            }));
+        }
+        calling.forEach(Waits::join);
+        assertThat(right).hasValue(callers * rounds);
+        caller.close();
+        serving.forEach(Waits::join);
     }
 
     int word(int slot) {
