@@ -15,8 +15,12 @@ import dev.lite.embedded.EmbeddedNode;
 import dev.lite.embedded.EmbeddedNodeConfig;
 import dev.lite.local.LocalCluster;
 import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,6 +30,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -66,6 +71,7 @@ class KilledServerTest {
         try (Lite killed = Clusters.attach(cluster, 2);
                 Lite other = Clusters.attach(cluster, 3)) {
             RpcServer held = killed.rpc().serve("held");
+            answerUntilThereIsAChannel(held, callers.getLast());
             other.rpc().register("echo", 2, KilledServerTest::echo);
             List<Bystander> bystanders = callers.stream()
                     .map(caller -> new Bystander(caller.rpc().bind("node-3", "echo"), stop))
@@ -97,7 +103,10 @@ class KilledServerTest {
                 assertThat(soon(onThread(() -> caller.rpc().call("node-2", "held", REQUEST, OF_CALL))))
                         .isInstanceOf(NodeUnreachableException.class);
             }
-            assertThatThrownBy(() -> received.getFirst().reply(REQUEST)).isInstanceOf(SessionLostException.class);
+            Waits.until("its application has noticed", Waits.seconds(30), () -> !killed.isOpen());
+            for (RpcCall call : received) { // one came through the nodes, the other one through a channel
+                assertThatThrownBy(() -> call.reply(REQUEST)).isInstanceOf(SessionLostException.class);
+            }
 
             for (Bystander bystander : bystanders) {
                 long before = bystander.calls.get();
@@ -110,6 +119,25 @@ class KilledServerTest {
             bystanders.forEach(Bystander::join);
         } finally {
             stop.set(true);
+        }
+    }
+
+    /** So that the attached application's call goes through a channel when the node is killed. */
+    private static void answerUntilThereIsAChannel(RpcServer server, Lite attached) {
+        long before = mappedChannels();
+        Waits.until("there is a channel", Waits.seconds(30), () -> {
+            CompletableFuture<Throwable> call = onThread(() -> attached.rpc().call("node-2", "held", REQUEST, OF_CALL));
+            server.receive(SOON).reply(REQUEST);
+            assertThat(soon(call)).isNull();
+            return mappedChannels() >= before + 2; // both ends are in this process
+        });
+    }
+
+    private static long mappedChannels() {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+            return lines.filter(line -> line.contains("lite-channel")).count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.lite.client;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.client.ClientChannels.OpenChannel;
@@ -23,6 +24,7 @@ final class CallTarget {
 
     private final Session session;
     private final long id;
+    private final String node;
     private final String what;
     private final boolean mayHaveChannel;
     private final AtomicBoolean asking = new AtomicBoolean();
@@ -32,11 +34,13 @@ final class CallTarget {
 
     /**
      * @param id the number that the node gave it
+     * @param node that serves it
      * @param what a call of it, for messages
      */
-    CallTarget(Session session, long id, String what, boolean mayHaveChannel) {
+    CallTarget(Session session, long id, String node, String what, boolean mayHaveChannel) {
         this.session = session;
         this.id = id;
+        this.node = node;
         this.what = what;
         this.mayHaveChannel = mayHaveChannel;
     }
@@ -57,7 +61,7 @@ final class CallTarget {
             return requestBytes <= open.caller().windowBytes() ? open.caller() : null;
         }
         if (open != null) {
-            forget(open);
+            boolean unused = forget(open);
         }
         if (mayHaveChannel && System.nanoTime() - nextNs >= 0 && asking.compareAndSet(false, true)) {
             Thread unused = Thread.ofVirtual().name("lite-client-channel").start(this::ask);
@@ -80,25 +84,41 @@ final class CallTarget {
         }
     }
 
-    /** A call met the end of its channel. Returns if the call was not done, and so may go through the nodes. */
-    void ended(ChannelCaller caller, ChannelEndedException why) {
+    /**
+     * A call met the end of its channel. Returns if the call was not done, and so may go through the nodes.
+     *
+     * @param leftNs of the call's deadline, in nanoseconds
+     */
+    void ended(ChannelCaller caller, ChannelEndedException why, long leftNs) {
         OpenChannel open = channel;
-        if (open != null && open.caller() == caller) {
-            forget(open);
-            session.channels().close(open);
+        if (open != null && open.caller() == caller && forget(open)) {
+            session.channels().closeEnded(open);
         }
         if (!session.isOpen()) {
             throw session.lost();
         }
         if (why.isMaybeDone()) {
-            throw new RpcFailedException(RpcStatus.CANCELLED, 0, String.valueOf(why.getMessage()), why);
+            throw lost(caller, why, leftNs);
         }
     }
 
-    private synchronized void forget(OpenChannel its) {
-        if (its.equals(channel)) {
-            nextNs = System.nanoTime() + pauseNs;
-            channel = null;
+    /** The exception is that of a call through the nodes: it tells whether the server's node was lost. */
+    private LiteException lost(ChannelCaller caller, ChannelEndedException why, long leftNs) {
+        if (session.channels().awaitWord(caller, leftNs) && !session.isConnected(node)) {
+            return new NodeUnreachableException(
+                    "%s: node %s was lost; the call may have been done".formatted(what, node), why);
         }
+        return session.isOpen()
+                ? new RpcFailedException(RpcStatus.CANCELLED, 0, String.valueOf(why.getMessage()), why)
+                : session.lost();
+    }
+
+    private synchronized boolean forget(OpenChannel its) {
+        if (!its.equals(channel)) {
+            return false;
+        }
+        nextNs = System.nanoTime() + pauseNs;
+        channel = null;
+        return true;
     }
 }

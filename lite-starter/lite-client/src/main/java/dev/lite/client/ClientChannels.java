@@ -26,6 +26,7 @@ import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.waiting.PolledWaits;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.LongFunction;
@@ -44,6 +45,8 @@ final class ClientChannels {
 
     private static final long RETIRE_PAUSE_NS_MIN = 100_000;
     private static final long RETIRE_PAUSE_NS_MAX = 50_000_000;
+    /** The node learns of a channel's end at about the same time as the applications. */
+    private static final long WORD_NS_MAX = TimeUnit.SECONDS.toNanos(1);
 
     private final Session session;
     private final int spins;
@@ -283,6 +286,19 @@ final class ClientChannels {
             later(channel.caller()::close);
             tellClosed(channel.number());
         }
+    }
+
+    /** Closes a channel that this application found ended: when the node has told why, or a little later. Does not wait. */
+    void closeEnded(OpenChannel channel) {
+        later(() -> {
+            boolean unused = channel.caller().awaitToldToEnd(WORD_NS_MAX);
+            close(channel);
+        });
+    }
+
+    /** Waits until the node has told the end of a channel that this application found ended; false if it does not, or not in time. */
+    boolean awaitWord(ChannelCaller caller, long timeoutNs) {
+        return caller.awaitToldToEnd(Math.min(timeoutNs, WORD_NS_MAX));
     }
 
     /** A channel of a server has ended, and has left its group. */

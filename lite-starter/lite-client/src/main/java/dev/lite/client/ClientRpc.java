@@ -105,6 +105,7 @@ final class ClientRpc implements LtRpc {
         CallTarget opened = new CallTarget(
                 commands.session(),
                 commands.open(target.kind(), target.node(), target.name(), timeoutNs),
+                target.node(),
                 target.what(),
                 target.kind() == RpcKind.CLIENT);
         CallTarget first = targets.putIfAbsent(target, opened);
@@ -136,8 +137,8 @@ final class ClientRpc implements LtRpc {
                 commands.session().counts().channelCall(request.byteSize());
                 return length;
             } catch (ChannelEndedException e) {
-                target.ended(channel, e);
-                timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
+                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
+                target.ended(channel, e, timeoutNs);
             }
         }
         int slot = commands.tryAcquire();
@@ -167,8 +168,8 @@ final class ClientRpc implements LtRpc {
                 commands.session().counts().channelCall(request.byteSize());
                 return reply;
             } catch (ChannelEndedException e) {
-                target.ended(channel, e);
-                timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
+                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
+                target.ended(channel, e, timeoutNs);
             }
         }
         int slot = commands.tryAcquire();
@@ -278,8 +279,8 @@ final class ClientRpc implements LtRpc {
             /** Calls again, through the nodes, if the call was not done. */
             private void callAgain(ChannelEndedException why) {
                 try {
-                    target.ended(channel, why);
-                    long leftNs = Math.max(0, timeoutNs - (System.nanoTime() - beganNs));
+                    long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+                    target.ended(channel, why, leftNs);
                     future.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
                 } catch (RuntimeException | Error again) {
                     future.completeExceptionally(again);

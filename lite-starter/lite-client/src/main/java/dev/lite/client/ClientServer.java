@@ -571,8 +571,10 @@ final class ClientServer implements RpcServer {
             post(number, Op.REPLY, 0, reply);
         }
 
-        private NodeUnreachableException callerGone(ChannelEndedException e) {
-            return new NodeUnreachableException("cannot answer a call: " + e.getMessage(), e);
+        private LiteException callerGone(ChannelEndedException e) {
+            return commands.session().isOpen()
+                    ? new NodeUnreachableException("cannot answer a call: " + e.getMessage(), e)
+                    : commands.session().lost();
         }
     }
 }

@@ -7,10 +7,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.os.waiting.Durations;
-import dev.lite.session.protocol.SessionMessage.Nodes;
-import dev.lite.session.protocol.SessionMessage.NodesPage;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -64,15 +61,7 @@ public final class LiteClient implements Lite {
 
     @Override
     public List<NodeInfo> nodes() {
-        List<NodeInfo> nodes = new ArrayList<>();
-        NodesPage page;
-        do {
-            int from = nodes.size();
-            page = session.requests()
-                    .ask("the list of nodes", NodesPage.class, session.deadlineNs(), id -> new Nodes(id, from), null);
-            nodes.addAll(page.nodes());
-        } while (nodes.size() < page.total() && !page.nodes().isEmpty());
-        return List.copyOf(nodes);
+        return session.nodes();
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.api.NodeInfo;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
@@ -15,11 +16,15 @@ import dev.lite.session.protocol.SessionMessage.ChannelOpened;
 import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.Free;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.NodesPage;
 import dev.lite.session.protocol.SessionMessage.Reply;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
@@ -166,6 +171,24 @@ final class Session {
 
     AsyncOperations async() {
         return async;
+    }
+
+    /** The live nodes of the cluster. */
+    List<NodeInfo> nodes() {
+        List<NodeInfo> nodes = new ArrayList<>();
+        NodesPage page;
+        do {
+            int from = nodes.size();
+            page = requests.ask("the list of nodes", NodesPage.class, deadlineNs, id -> new Nodes(id, from), null);
+            nodes.addAll(page.nodes());
+        } while (nodes.size() < page.total() && !page.nodes().isEmpty());
+        return List.copyOf(nodes);
+    }
+
+    /** Whether the session's node is connected to a node, or is it. */
+    boolean isConnected(String node) {
+        return nodes().stream()
+                .anyMatch(one -> one.name().equals(node) && !one.fabric().equals("none"));
     }
 
     boolean isOpen() {

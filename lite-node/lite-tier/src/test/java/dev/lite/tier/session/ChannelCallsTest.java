@@ -11,6 +11,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
@@ -275,13 +276,7 @@ class ChannelCallsTest {
     void aReplyThroughTheNodesIsSentAlsoIfTheLastChannelHasEndedMeanwhile() {
         RpcServer server = attach("n1").rpc().serve("negate");
         Lite leaving = attach("n0");
-        Thread serving = thread(false, () -> {
-            RpcCall call = server.receive(GENEROUS);
-            while (number(call.request()) != 0) {
-                call = server.replyAndReceive(call, negated(call), GENEROUS);
-            }
-            call.reply(negated(call));
-        });
+        Thread serving = thread(false, () -> serveUntilZero(server));
         RpcClient client = leaving.rpc().bind("n1", "negate");
         callUntilThereIsAChannel(client, 0);
         client.call(number(0), GENEROUS);
@@ -349,13 +344,7 @@ class ChannelCallsTest {
     void aCallThatNoThreadOfTheServerHasTakenIsRefusedAtItsEnd(boolean wholeSession) {
         Lite at = attach("n1");
         RpcServer server = at.rpc().serve("negate");
-        Thread serving = thread(false, () -> {
-            RpcCall call = server.receive(GENEROUS);
-            while (number(call.request()) != 0) {
-                call = server.replyAndReceive(call, negated(call), GENEROUS);
-            }
-            call.reply(negated(call));
-        });
+        Thread serving = thread(false, () -> serveUntilZero(server));
         RpcClient client = caller.rpc().bind("n1", "negate");
         callUntilThereIsAChannel(client, 0);
         client.call(number(0), GENEROUS);
@@ -372,6 +361,46 @@ class ChannelCallsTest {
                 .cause()
                 .isInstanceOfSatisfying(
                         RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+    void aCallUnderWayTellsWhetherTheServersNodeWasLostOrTheServer(boolean lostNode, boolean started) {
+        Lite at = attach("n1");
+        RpcServer server = at.rpc().serve("negate");
+        Thread serving = thread(false, () -> serveUntilZero(server));
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        client.call(number(0), GENEROUS);
+        Waits.join(serving);
+        CompletableFuture<byte[]> call = started
+                ? client.callAsync(number(5), GENEROUS)
+                : CompletableFuture.supplyAsync(() -> client.call(number(5), GENEROUS), Thread::startVirtualThread);
+        RpcCall unused = server.receive(GENEROUS);
+        if (lostNode) {
+            nodes.stop("n1");
+            assertThatThrownBy(call::join)
+                    .cause()
+                    .isInstanceOf(NodeUnreachableException.class)
+                    .hasMessageContaining("call of \"negate\" at node n1")
+                    .hasMessageContaining("may have been done");
+        } else {
+            at.close();
+            assertThatThrownBy(call::join)
+                    .cause()
+                    .isInstanceOfSatisfying(
+                            RpcFailedException.class,
+                            e -> assertThat(e.status()).isEqualTo(RpcStatus.CANCELLED));
+        }
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
+    private static void serveUntilZero(RpcServer server) {
+        RpcCall call = server.receive(GENEROUS);
+        while (number(call.request()) != 0) {
+            call = server.replyAndReceive(call, negated(call), GENEROUS);
+        }
+        call.reply(negated(call));
     }
 
     /** How many calls the applications of a node have received and not answered. */

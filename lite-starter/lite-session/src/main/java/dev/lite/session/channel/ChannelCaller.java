@@ -18,7 +18,9 @@ import dev.lite.session.wire.WireError;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +55,7 @@ public final class ChannelCaller implements AutoCloseable {
     private final @Nullable HelpedFutures futures;
 
     private volatile boolean retired;
+    private final CountDownLatch toldToEnd = new CountDownLatch(1);
 
     /**
      * Takes over the memory; {@link #close} unmaps it.
@@ -556,6 +559,21 @@ public final class ChannelCaller implements AutoCloseable {
             } finally {
                 memory.exit();
             }
+        }
+        toldToEnd.countDown();
+    }
+
+    /**
+     * Waits until this end was told to end: by {@link #end} or {@link #close}, not by the other end or a wrong value.
+     *
+     * @return false if that did not happen in time, or the thread was interrupted; it stays interrupted
+     */
+    public boolean awaitToldToEnd(long timeoutNs) {
+        try {
+            return toldToEnd.await(timeoutNs, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
         }
     }
 
