@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** The caller's end of a link: sends requests and receives replies. A request that was sent counts as taken. */
 final class CallerLink extends ChannelLink {
     private static final int LOOKERS_PAUSES_MAX = 100;
+    private static final int NOBODY = -1;
     /** While it spins, the polling thread checks its deadline once in this many looks; a power of two. */
     private static final int CLOCK_CHECK_LOOKS = 64;
     /** A thread that has not polled for so long may have lost its processor. */
@@ -46,6 +47,10 @@ final class CallerLink extends ChannelLink {
     private final AtomicInteger looking = new AtomicInteger();
 
     private final AtomicInteger sleeping = new AtomicInteger();
+    /** A bit for each slot whose thread sleeps on its word, or is about to. */
+    private final AtomicLong sleepers = new AtomicLong();
+    /** The slot whose thread was woken to poll and has not run yet, or {@link #NOBODY}. */
+    private final AtomicInteger woken = new AtomicInteger(NOBODY);
 
     /**
      * Made before the connection is watched.
@@ -92,7 +97,7 @@ final class CallerLink extends ChannelLink {
     private abstract static class Waiter {
         abstract boolean isWaiting();
 
-        /** Sleeps while another thread polls; not beyond the deadline. */
+        /** Sleeps while another thread polls; not beyond the deadline. Does not sleep if the waiter can poll and none does. */
         abstract void sleep(long deadlineNs);
 
         /** Sleeps until something comes, and receives it; returns false if the thread must not, since more than a reply ends its wait. */
@@ -103,11 +108,13 @@ final class CallerLink extends ChannelLink {
 
     /** The wait for the reply in a slot. */
     private final class SlotWaiter extends Waiter {
+        private final int slot;
         private final long word;
         /** Written before the wait. */
         private int generation;
 
         SlotWaiter(int slot) {
+            this.slot = slot;
             word = memory.word(slot);
         }
 
@@ -118,9 +125,18 @@ final class CallerLink extends ChannelLink {
 
         @Override
         void sleep(long deadlineNs) {
-            int expected = ChannelCaller.announce(word, generation);
-            if (expected != 0 && !memory.isEnded()) {
-                memory.sleep(word, expected, deadlineNs);
+            sleepers.getAndUpdate(bits -> bits | 1L << slot);
+            try {
+                if (!isLed()) { // after that: who gives up the poll role sees the bit
+                    return;
+                }
+                int expected = ChannelCaller.announce(word, generation);
+                if (expected != 0 && !memory.isEnded()) {
+                    memory.sleep(word, expected, deadlineNs);
+                }
+            } finally {
+                sleepers.getAndUpdate(bits -> bits & ~(1L << slot));
+                boolean unused = woken.compareAndSet(slot, NOBODY);
             }
         }
 
@@ -145,17 +161,47 @@ final class CallerLink extends ChannelLink {
     }
 
     private void await(Waiter waiter, long deadlineNs) {
-        while (waiter.isWaiting()) {
-            if (take() || look(waiter)) {
-                lead(waiter, deadlineNs);
+        try {
+            while (waiter.isWaiting()) {
+                if (take() || look(waiter)) {
+                    lead(waiter, deadlineNs);
+                }
+                if (memory.isEnded() || System.nanoTime() - deadlineNs >= 0) {
+                    return;
+                }
+                if (waiter.isWaiting()) {
+                    sleep(waiter, deadlineNs);
+                }
             }
-            if (memory.isEnded() || System.nanoTime() - deadlineNs >= 0) {
-                return;
-            }
-            if (waiter.isWaiting()) {
-                sleep(waiter, deadlineNs);
-            }
+        } finally {
+            handOver(); // it may be the last one that looked, or one that was woken to poll
         }
+    }
+
+    @Override
+    void awoke() {
+        polledNs = System.nanoTime();
+        asleep = false; // those that it wakes now leave their requests to it
+    }
+
+    /** Whether a thread polls, or was woken to do so. */
+    boolean isLed() {
+        return poller.get() != null || woken.get() != NOBODY;
+    }
+
+    /** If threads sleep and none looks or polls, wakes one to poll. If that is not possible, the watching thread polls. */
+    private void handOver() {
+        if (again() != Again.NOW) {
+            return;
+        }
+        for (long bits = sleepers.get(); bits != 0; bits &= bits - 1) {
+            int slot = Long.numberOfTrailingZeros(bits);
+            if (!woken.compareAndSet(NOBODY, slot) || Futex.wake(memory.word(slot), 1) > 0) {
+                return; // another thread hands over just now, or it is done
+            }
+            boolean unused = woken.compareAndSet(slot, NOBODY); // that one does not sleep yet, or not any more
+        }
+        arm();
     }
 
     private boolean take() {
@@ -169,7 +215,7 @@ final class CallerLink extends ChannelLink {
     private void release() {
         poller.set(null);
         sendNow(); // what others have left
-        armForSleepers();
+        handOver();
     }
 
     /** Polls until the reply is there. The thread has the poll role, and gives it up. */
@@ -229,14 +275,12 @@ final class CallerLink extends ChannelLink {
             return false;
         } finally {
             looking.decrementAndGet();
-            armForSleepers();
         }
     }
 
     private void sleep(Waiter waiter, long deadlineNs) {
         sleeping.incrementAndGet();
         try {
-            armForSleepers();
             waiter.sleep(deadlineNs);
         } finally {
             sleeping.decrementAndGet();
@@ -289,6 +333,7 @@ final class CallerLink extends ChannelLink {
         void sleep(long deadlineNs) {
             parked = true;
             try {
+                armForSleepers();
                 if (isWaiting()) { // after that: who ends it sees that the thread is parked
                     LockSupport.parkNanos(this, deadlineNs - System.nanoTime());
                 }
@@ -389,7 +434,7 @@ final class CallerLink extends ChannelLink {
     @Override
     Again again() {
         boolean awaited = sleeping.get() != 0 || virtuals.get() != 0 || started.isAny();
-        return awaited && looking.get() == 0 && poller.get() == null ? Again.NOW : Again.NEVER;
+        return awaited && looking.get() == 0 && !isLed() ? Again.NOW : Again.NEVER;
     }
 
     @Override

@@ -37,7 +37,7 @@ public final class ChannelCaller implements AutoCloseable {
     private final ChannelArea area;
     private final RequestBell bell;
     /** Null: the server is on this host. */
-    private final @Nullable CallerLink link;
+    final @Nullable CallerLink link;
 
     private final CallerSlots slots;
     private final StagedWait wait;

@@ -353,6 +353,7 @@ abstract class ChannelLink implements LinkInput.Frames {
             failed(e);
         } finally {
             receiverSleeps = false;
+            awoke();
             boolean unused = pollNow();
         }
     }
@@ -372,6 +373,9 @@ abstract class ChannelLink implements LinkInput.Frames {
 
     /** The channel has ended. */
     void ended() {}
+
+    /** The thread that slept in {@link #sleepAndReceive} receives now. */
+    void awoke() {}
 
     /** Closes the connection. No thread is in the memory any more. */
     final void close() {

@@ -16,10 +16,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Phaser;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -249,6 +251,85 @@ class LinkTest {
         over.set(true);
         Waits.join(receiving);
         reply(channel, unanswered);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 200})
+    void theThreadThatPollsWakesOneThatSleepsToPollInItsPlace(int spins) {
+        TestChannel channel = channel(3, spins);
+        CallerLink link = Objects.requireNonNull(channel.caller.link);
+        for (int round = 0; round < 5; round++) {
+            List<AtomicReference<@Nullable Throwable>> thrown = new ArrayList<>();
+            List<Thread> calls = new ArrayList<>();
+            List<ReceivedRequest> requests = new ArrayList<>();
+            for (int i = 0; i < 3; i++) { // the first one polls
+                thrown.add(new AtomicReference<>());
+                calls.add(callIn(false, channel, i, LONG_NS, thrown.get(i)));
+                requests.add(channel.receive());
+                Waits.pass(Duration.ofMillis(5)); // until it sleeps
+            }
+            for (int i = 0; i < 3; i++) {
+                Waits.until("a thread polls", link::isLed);
+                reply(channel, requests.get(i));
+                Waits.join(calls.get(i));
+                assertThat(thrown.get(i).get()).isNull();
+            }
+            assertThat(link.isLed()).isFalse();
+        }
+    }
+
+    /** Three threads call together; two get their replies at once, and one of these polled. The other one may sleep by then. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 20})
+    void noReplyWaitsForAThreadThatHasStoppedPolling(int spins) {
+        int rounds = 3000;
+        int threads = 3;
+        TestChannel channel = channel(threads, spins);
+        Thread server = TestChannel.start(false, () -> serveTogether(channel, threads));
+        Phaser together = new Phaser(threads);
+        AtomicInteger wrong = new AtomicInteger();
+        AtomicInteger slept = new AtomicInteger();
+        List<Thread> callers = new ArrayList<>();
+        for (int i = 0; i < threads; i++) {
+            int first = i * rounds;
+            callers.add(TestChannel.start(false, () -> {
+                for (int call = first; call < first + rounds; call++) {
+                    together.arriveAndAwaitAdvance();
+                    long beginNs = System.nanoTime();
+                    wrong.addAndGet(channel.call(call, LONG_NS) == -call ? 0 : 1);
+                    slept.addAndGet(System.nanoTime() - beginNs > 900_000_000 ? 1 : 0);
+                }
+            }));
+        }
+        callers.forEach(Waits::join);
+        channel.caller.end("the test is over");
+        Waits.join(server);
+        assertThat(wrong).hasValue(0);
+        assertThat(slept).as("calls that took a second, the longest sleep").hasValueLessThan(4);
+    }
+
+    /** Answers all requests but the last one together, and that one a little later. */
+    private static void serveTogether(TestChannel channel, int together) {
+        Random random = new Random(7);
+        List<ReceivedRequest> requests = new ArrayList<>();
+        try {
+            while (true) {
+                requests.add(channel.receive());
+                if (requests.size() < together) {
+                    continue;
+                }
+                ReceivedRequest last = requests.removeLast();
+                requests.forEach(request -> reply(channel, request));
+                requests.clear();
+                long untilNs = System.nanoTime() + random.nextInt(100_000);
+                while (System.nanoTime() - untilNs < 0) {
+                    Thread.onSpinWait();
+                }
+                reply(channel, last);
+            }
+        } catch (ChannelEndedException e) {
+            // the end
+        }
     }
 
     @ParameterizedTest
