@@ -21,7 +21,6 @@ import dev.lite.session.protocol.SessionMessage.ChannelOpen;
 import dev.lite.session.protocol.SessionMessage.ChannelOpened;
 import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.ChannelTaken;
-import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.waiting.PolledWaits;
 import java.util.Map;
@@ -319,7 +318,7 @@ final class ClientChannels {
     private void tell(String what, LongFunction<Request> make) {
         later(() -> {
             try {
-                Done unused = session.requests().ask(what, Done.class, session.deadlineNs(), make, null);
+                session.requests().askToRelease(what, session.deadlineNs(), make);
             } catch (LiteException e) {
                 LOG.debug("{}: node {} did not answer", what, session.nodeName(), e);
             }

@@ -55,7 +55,10 @@ final class ControlRequests {
     /** For requests that wait for a lock or at a barrier: they must not block the others. */
     private final Semaphore waitPermits = new Semaphore(SessionProtocol.WAITS_MAX);
 
-    /** For releases: no other request may keep a lock held that its holder has released, or that nobody holds. */
+    /**
+     * For releases: no other request may keep a lock held that its holder has released, or that nobody holds. For answers about channels,
+     * too.
+     */
     private final Semaphore releasePermits = new Semaphore(RELEASES_MAX);
 
     private final AtomicLong lastId = new AtomicLong();
@@ -118,7 +121,7 @@ final class ControlRequests {
         return ask(waitPermits, what, type, timeoutNs, make, undo);
     }
 
-    /** {@link #ask} for the release of a lock. */
+    /** {@link #ask} for the release of a lock, or an answer about a channel: others wait for it. */
     void askToRelease(String what, long timeoutNs, LongFunction<Request> make) {
         Done unused = ask(releasePermits, what, Done.class, timeoutNs, make, null);
     }

@@ -20,12 +20,16 @@ import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.ChannelClose;
+import dev.lite.session.protocol.SessionMessage.ChannelOffered;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Free;
@@ -168,6 +172,27 @@ class ControlRequestsTest {
             assertThat(await(asking.getFirst())).hasSize(1);
             fixture.lite.memory().malloc(LmrSpec.of(64), LONG).unmap();
             held.subList(1, held.size()).forEach(fixture.node::answer);
+            asking.forEach(each -> assertThat(await(each)).hasSize(1));
+        }
+    }
+
+    /** The serving application's answer, which the calling application waits for. */
+    @Test
+    void theAnswerToAnOfferedChannelDoesNotWaitAtTheLimitOfRequests() throws IOException {
+        ChannelArea area = new ChannelArea(1, 128);
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                SharedMemory memory = area.create()) {
+            fixture.node.holdRequests(Nodes.class::isInstance);
+            List<CompletableFuture<List<NodeInfo>>> asking = new ArrayList<>();
+            List<Request> held = new ArrayList<>();
+            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+                asking.add(start(fixture.lite::nodes));
+                held.add(fixture.node.awaitHeldRequest());
+            }
+            fixture.node.reply(
+                    new ChannelOffered(7, 99, area, "node-1", "web", null), memory.descriptor()); // it serves no 99
+            assertThat(fixture.node.awaitRequest(ChannelClose.class).channel()).isEqualTo(7);
+            held.forEach(fixture.node::answer);
             asking.forEach(each -> assertThat(await(each)).hasSize(1));
         }
     }

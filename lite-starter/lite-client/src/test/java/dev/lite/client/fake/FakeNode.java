@@ -177,8 +177,8 @@ public final class FakeNode implements AutoCloseable {
     }
 
     /** Sends a message, for example the reply to a request that was held back. */
-    public void reply(FromNode message) {
-        current().channel.send(message);
+    public void reply(FromNode message, int... descriptors) {
+        current().channel.send(message, descriptors);
     }
 
     /** Answers a request that was held back as if it were not. */
