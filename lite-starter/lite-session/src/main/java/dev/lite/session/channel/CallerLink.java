@@ -127,7 +127,8 @@ final class CallerLink extends ChannelLink {
         void sleep(long deadlineNs) {
             sleepers.getAndUpdate(bits -> bits | 1L << slot);
             try {
-                if (!isLed()) { // after that: who gives up the poll role sees the bit
+                int next = woken.get(); // after that: who gives up the poll role sees the bit
+                if (poller.get() == null && (next == NOBODY || next == slot)) {
                     return;
                 }
                 int expected = ChannelCaller.announce(word, generation);
@@ -196,8 +197,12 @@ final class CallerLink extends ChannelLink {
         }
         for (long bits = sleepers.get(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
-            if (!woken.compareAndSet(NOBODY, slot) || Futex.wake(memory.word(slot), 1) > 0) {
-                return; // another thread hands over just now, or it is done
+            if (!woken.compareAndSet(NOBODY, slot)) {
+                return; // another thread hands over just now
+            }
+            // The slot may be that of a virtual thread by now. Whose bit is seen after the wake clears the field.
+            if (Futex.wake(memory.word(slot), 1) > 0 && (sleepers.get() & 1L << slot) != 0) {
+                return;
             }
             boolean unused = woken.compareAndSet(slot, NOBODY); // that one does not sleep yet, or not any more
         }
@@ -215,10 +220,9 @@ final class CallerLink extends ChannelLink {
     private void release() {
         poller.set(null);
         sendNow(); // what others have left
-        handOver();
     }
 
-    /** Polls until the reply is there. The thread has the poll role, and gives it up. */
+    /** Polls until the reply is there. The thread has the poll role, and gives it up. It must {@link #handOver} before it blocks or leaves. */
     private void lead(Waiter waiter, long deadlineNs) {
         try {
             int first = pollersWait.begin(POLL_COST);
@@ -331,9 +335,13 @@ final class CallerLink extends ChannelLink {
 
         @Override
         void sleep(long deadlineNs) {
+            handOver();
+            park(deadlineNs);
+        }
+
+        private void park(long deadlineNs) {
             parked = true;
             try {
-                armForSleepers();
                 if (isWaiting()) { // after that: who ends it sees that the thread is parked
                     LockSupport.parkNanos(this, deadlineNs - System.nanoTime());
                 }
@@ -353,7 +361,7 @@ final class CallerLink extends ChannelLink {
             }
             if (isWaiting()
                     && deadlineNs - System.nanoTime() > 0) { // the channel has ended: other threads end the calls
-                sleep(deadlineNs);
+                park(deadlineNs);
             }
         }
 

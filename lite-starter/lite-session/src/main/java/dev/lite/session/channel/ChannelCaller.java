@@ -564,16 +564,26 @@ public final class ChannelCaller implements AutoCloseable {
     }
 
     /**
-     * Waits until this end was told to end: by {@link #end} or {@link #close}, not by the other end or a wrong value.
+     * Waits until this end was told to end: by {@link #end} or {@link #close}, not by the other end or a wrong value. An interrupt does
+     * not end the wait; it is kept.
      *
-     * @return false if that did not happen in time, or the thread was interrupted; it stays interrupted
+     * @return false if that did not happen in time
      */
     public boolean awaitToldToEnd(long timeoutNs) {
+        long beganNs = System.nanoTime();
+        boolean interrupted = false;
         try {
-            return toldToEnd.await(timeoutNs, TimeUnit.NANOSECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
+            while (true) {
+                try {
+                    return toldToEnd.await(timeoutNs - (System.nanoTime() - beganNs), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

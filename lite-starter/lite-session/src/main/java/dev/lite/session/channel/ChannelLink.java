@@ -17,8 +17,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * calls share one system call. What a slot sends is in its window, which stays as it is until the frame was sent. So a connection that
  * takes no more needs no further memory.
  *
- * <p><b>Receiving.</b> Any thread that waits polls; one at a time. Before the last one sleeps, it {@linkplain #arm arms} the link: then
- * the thread of {@link LinkWatch} polls as soon as something comes.
+ * <p><b>Receiving.</b> Any thread that waits polls; one at a time. If none that waits can poll, the last one {@linkplain #arm arms} the
+ * link: then the thread of {@link LinkWatch} polls as soon as something comes.
  *
  * <p><b>Trust.</b> The other end may send anything. A frame that does not fit the state of its slot ends the channel. Threads are in the
  * memory ({@link ChannelMemory#enter}) where a method does not say otherwise.
