@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.api.SessionLostException;
 import dev.lite.client.ClientChannels.OpenChannel;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
@@ -104,13 +105,29 @@ final class CallTarget {
 
     /** The exception is that of a call through the nodes: it tells whether the server's node was lost. */
     private LiteException lost(ChannelCaller caller, ChannelEndedException why, long leftNs) {
-        if (session.channels().awaitWord(caller, leftNs) && !session.isConnected(node)) {
+        if (isNodeLost(caller, leftNs)) {
             return new NodeUnreachableException(
                     "%s: node %s was lost; the call may have been done".formatted(what, node), why);
         }
         return session.isOpen()
                 ? new RpcFailedException(RpcStatus.CANCELLED, 0, String.valueOf(why.getMessage()), why)
                 : session.lost();
+    }
+
+    private boolean isNodeLost(ChannelCaller caller, long leftNs) {
+        long beganNs = System.nanoTime();
+        if (!session.channels().awaitWord(caller, leftNs)) {
+            return false;
+        }
+        try {
+            long timeoutNs = Math.min(RpcCommandPath.leftNs(leftNs, beganNs), session.deadlineNs());
+            return !session.isConnected(node, timeoutNs);
+        } catch (SessionLostException e) {
+            throw e;
+        } catch (LiteException e) { // for example, no answer until the call's deadline
+            LOG.debug("{}: whether node {} was lost is not known", what, node, e);
+            return false;
+        }
     }
 
     private synchronized boolean forget(OpenChannel its) {

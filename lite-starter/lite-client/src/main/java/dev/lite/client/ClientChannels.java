@@ -273,7 +273,7 @@ final class ClientChannels {
                     Polling.sleepNs(pauseNs);
                     pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
                 }
-                close(new OpenChannel(message.channel(), caller));
+                closeLater(new OpenChannel(message.channel(), caller));
             });
         }
     }
@@ -289,10 +289,15 @@ final class ClientChannels {
 
     /** Closes a channel that this application found ended: when the node has told why, or a little later. Does not wait. */
     void closeEnded(OpenChannel channel) {
-        later(() -> {
+        later(() -> closeLater(channel));
+    }
+
+    /** {@link #close}; but if the channel has ended, calls first wait for the node's word, which that would stand for. */
+    private void closeLater(OpenChannel channel) {
+        if (channel.caller().isEnded()) {
             boolean unused = channel.caller().awaitToldToEnd(WORD_NS_MAX);
-            close(channel);
-        });
+        }
+        close(channel);
     }
 
     /** Waits until the node has told the end of a channel that this application found ended; false if it does not, or not in time. */

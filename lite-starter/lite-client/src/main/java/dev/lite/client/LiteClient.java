@@ -61,7 +61,7 @@ public final class LiteClient implements Lite {
 
     @Override
     public List<NodeInfo> nodes() {
-        return session.nodes();
+        return session.nodes(session.deadlineNs());
     }
 
     @Override

@@ -174,20 +174,22 @@ final class Session {
     }
 
     /** The live nodes of the cluster. */
-    List<NodeInfo> nodes() {
+    List<NodeInfo> nodes(long timeoutNs) {
+        long beganNs = System.nanoTime();
         List<NodeInfo> nodes = new ArrayList<>();
         NodesPage page;
         do {
             int from = nodes.size();
-            page = requests.ask("the list of nodes", NodesPage.class, deadlineNs, id -> new Nodes(id, from), null);
+            long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+            page = requests.ask("the list of nodes", NodesPage.class, leftNs, id -> new Nodes(id, from), null);
             nodes.addAll(page.nodes());
         } while (nodes.size() < page.total() && !page.nodes().isEmpty());
         return List.copyOf(nodes);
     }
 
     /** Whether the session's node is connected to a node, or is it. */
-    boolean isConnected(String node) {
-        return nodes().stream()
+    boolean isConnected(String node, long timeoutNs) {
+        return nodes(timeoutNs).stream()
                 .anyMatch(one -> one.name().equals(node) && !one.fabric().equals("none"));
     }
 

@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.lite.api.LimitExceededException;
@@ -43,8 +44,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -136,6 +142,27 @@ class ChannelCallsTest {
             assertThat(number(MemorySegment.ofArray(client.call(number(7), GENEROUS))))
                     .isEqualTo(-7);
             return mappedChannels() >= before + 2;
+        });
+    }
+
+    /** An application whose session is not replaced. */
+    private Lite attachOnce() {
+        Lite lite = Lite.attach(AttachOptions.to(socket("n0"), "app").withReattach(false));
+        opened.push(lite);
+        return lite;
+    }
+
+    private static Object session(Lite attachedOnce) {
+        return Inside.field(attachedOnce, "session", Object.class);
+    }
+
+    /** The client may use its channel a little later than it maps it. */
+    private static void callUntilOneTakesAChannel(Lite attachedOnce, RpcClient client) {
+        Object counts = Inside.field(session(attachedOnce), "counts", Object.class);
+        LongAdder calls = Inside.field(counts, "channelCalls", LongAdder.class);
+        Waits.until("a call takes a channel", () -> {
+            byte[] unused = client.call(number(7), GENEROUS);
+            return calls.sum() > 0;
         });
     }
 
@@ -369,8 +396,9 @@ class ChannelCallsTest {
         Lite at = attach("n1");
         RpcServer server = at.rpc().serve("negate");
         Thread serving = thread(false, () -> serveUntilZero(server));
-        RpcClient client = caller.rpc().bind("n1", "negate");
-        callUntilThereIsAChannel(client, 0);
+        Lite plain = attachOnce();
+        RpcClient client = plain.rpc().bind("n1", "negate");
+        callUntilOneTakesAChannel(plain, client);
         client.call(number(0), GENEROUS);
         Waits.join(serving);
         CompletableFuture<byte[]> call = started
@@ -393,6 +421,56 @@ class ChannelCallsTest {
                             e -> assertThat(e.status()).isEqualTo(RpcStatus.CANCELLED));
         }
         Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
+    @Test
+    void anInterruptedThreadLearnsOfTheLossOfTheServersNodeToo() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        Thread serving = thread(false, () -> serveUntilZero(server));
+        Lite plain = attachOnce();
+        RpcClient client = plain.rpc().bind("n1", "negate");
+        callUntilOneTakesAChannel(plain, client);
+        client.call(number(0), GENEROUS);
+        Waits.join(serving);
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        AtomicBoolean interrupted = new AtomicBoolean();
+        Thread calling = thread(false, () -> {
+            Thread.currentThread().interrupt();
+            thrown.set(catchThrowable(() -> client.call(number(5), GENEROUS)));
+            interrupted.set(Thread.currentThread().isInterrupted());
+        });
+        RpcCall unused = server.receive(GENEROUS);
+        nodes.stop("n1");
+        Waits.join(calling);
+        assertThat(thrown.get()).isInstanceOf(NodeUnreachableException.class);
+        assertThat(interrupted).isTrue();
+    }
+
+    @Test
+    void aCallEndsAtItsDeadlineAlsoIfTheNodeDoesNotTellWhichNodesAreConnected() {
+        Lite at = attach("n1");
+        RpcServer server = at.rpc().serve("negate");
+        Thread serving = thread(false, () -> serveUntilZero(server));
+        Lite plain = attachOnce();
+        RpcClient client = plain.rpc().bind("n1", "negate");
+        callUntilOneTakesAChannel(plain, client);
+        client.call(number(0), GENEROUS);
+        Waits.join(serving);
+        Duration deadline = Waits.scaled(Duration.ofSeconds(1));
+        Object requests = Inside.field(session(plain), "requests", Object.class);
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread calling = thread(false, () -> thrown.set(catchThrowable(() -> client.call(number(5), deadline))));
+        RpcCall unused = server.receive(GENEROUS);
+        Semaphore permits = Inside.field(requests, "permits", Semaphore.class);
+        int drained = permits.drainPermits(); // as if as many requests of the session were under way
+        long beganNs = System.nanoTime();
+        at.close();
+        Waits.join(calling);
+        permits.release(drained);
+        assertThat(Duration.ofNanos(System.nanoTime() - beganNs)).isLessThan(deadline.multipliedBy(2));
+        assertThat(thrown.get())
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.CANCELLED));
     }
 
     private static void serveUntilZero(RpcServer server) {
