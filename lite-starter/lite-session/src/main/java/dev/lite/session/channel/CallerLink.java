@@ -330,7 +330,7 @@ final class CallerLink extends ChannelLink {
 
         @Override
         boolean isWaiting() {
-            return !over.getAsBoolean();
+            return !over.getAsBoolean() && !thread.isInterrupted();
         }
 
         @Override

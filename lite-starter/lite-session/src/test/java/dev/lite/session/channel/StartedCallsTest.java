@@ -12,8 +12,10 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -151,6 +153,24 @@ class StartedCallsTest {
         Thread server = Thread.ofPlatform().start(channel::serve); // drops what was cancelled
         Waits.until("the slots are free", channel.caller::isIdle);
         assertThat(channel.call(7, TestChannel.LONG_NS)).isEqualTo(-7);
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    @Test
+    void anInterruptEndsTheWaitForACall() {
+        CompletableFuture<byte[]> call = start(1, TestChannel.LONG_NS);
+        CallerLink link = Objects.requireNonNull(channel.caller.link);
+        AtomicBoolean interrupted = new AtomicBoolean();
+        Thread waiting = TestChannel.start(false, () -> {
+            Thread.currentThread().interrupt();
+            link.newWait(call::isDone).await(System.nanoTime() + TestChannel.LONG_NS);
+            interrupted.set(Thread.currentThread().isInterrupted());
+        });
+        Waits.until("the wait has ended", Waits.seconds(5), () -> !waiting.isAlive());
+        assertThat(interrupted).isTrue();
+        Thread server = Thread.ofPlatform().start(channel::serve);
+        assertThat(number(call.join())).isEqualTo(-1);
         channel.caller.end("the test is over");
         Waits.join(server);
     }
