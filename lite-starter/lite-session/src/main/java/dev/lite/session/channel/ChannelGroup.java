@@ -435,7 +435,7 @@ public final class ChannelGroup {
             boolean some = false;
             for (ChannelServer channel : sources.channels()) {
                 channel.pollVirtually();
-                for (int count = 0; count < BATCH && channel.hasRequest() && channel.take(into); count++) {
+                for (int count = 0; count < BATCH && channel.hasRequest(true) && channel.take(into); count++) {
                     some = true;
                     if (!its.take(into)) {
                         full = true;
@@ -459,7 +459,7 @@ public final class ChannelGroup {
                 return true;
             }
             for (ChannelServer channel : sources.channels()) {
-                if (channel.hasRequest() || channel.isBroken()) {
+                if (channel.hasRequest(false) || channel.isBroken()) {
                     return true;
                 }
             }

@@ -3,6 +3,7 @@ package dev.lite.session.channel;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.wire.WireException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -106,6 +107,14 @@ abstract class ChannelLink implements LinkInput.Frames {
      * follow, or {@link #NOTHING}. The thread that sends.
      */
     abstract int prepare(int slot, long header);
+
+    final long key() {
+        return key;
+    }
+
+    final TcpSocket socket() {
+        return socket.socket();
+    }
 
     // Sending.
 
@@ -275,6 +284,11 @@ abstract class ChannelLink implements LinkInput.Frames {
         }
         sendBlocked();
         return some;
+    }
+
+    /** Whether a poll finds more to do than the socket's input shows. */
+    final boolean hasHidden() {
+        return blocked || input.hasMore();
     }
 
     private void sendBlocked() {

@@ -107,7 +107,7 @@ public final class ChannelServer implements AutoCloseable {
         capacities = new int[area.slots()];
         link = socket == null || watch == null ? null : new ServerLink(this.memory, bell, socket, watch);
         if (link != null) {
-            link.start();
+            link.startTogether();
         }
     }
 
@@ -143,16 +143,15 @@ public final class ChannelServer implements AutoCloseable {
         }
     }
 
-    /** Whether a request was submitted. The thread is in the memory. */
-    boolean hasRequest() {
-        if (bell.bits() != 0) {
-            return true;
+    /**
+     * Whether a request was submitted. The thread is in the memory.
+     *
+     * @param amongMany whether it looks at many channels in turn
+     */
+    boolean hasRequest(boolean amongMany) {
+        if (bell.bits() == 0 && link != null) {
+            link.look(amongMany);
         }
-        if (link == null) {
-            return false;
-        }
-        link.sendNow();
-        boolean unused = link.poll();
         return bell.bits() != 0;
     }
 
@@ -239,7 +238,7 @@ public final class ChannelServer implements AutoCloseable {
         if (memory.isEnded()) {
             throw memory.endedException();
         }
-        if (!hasRequest()) {
+        if (!hasRequest(false)) {
             return false;
         }
         // Bounded: each slot's request is taken or dropped at most once here.

@@ -30,6 +30,7 @@ public final class LinkWatch implements AutoCloseable {
 
     private final Map<Long, ChannelLink> links = new ConcurrentHashMap<>();
     private final AtomicLong lastKey = new AtomicLong(CLOSE_KEY);
+    private final ReadyLinks ready = new ReadyLinks();
 
     /** The links to be armed after a moment. The thread's. */
     private final Set<ChannelLink> later = new HashSet<>();
@@ -92,6 +93,11 @@ public final class LinkWatch implements AutoCloseable {
         return its;
     }
 
+    /** For the links of servers. */
+    ReadyLinks ready() {
+        return ready;
+    }
+
     /** Polls a link once, as soon as something comes. */
     void arm(long key, TcpSocket socket, int interest) {
         started().sockets().modify(socket, interest | Epoll.ONCE, key);
@@ -109,6 +115,7 @@ public final class LinkWatch implements AutoCloseable {
     }
 
     void remove(long key, TcpSocket socket) {
+        ready.remove(key);
         if (links.remove(key) != null) {
             try {
                 started().sockets().remove(socket);
@@ -183,6 +190,7 @@ public final class LinkWatch implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
+        ready.close();
         Descriptors its;
         synchronized (this) {
             its = descriptors;

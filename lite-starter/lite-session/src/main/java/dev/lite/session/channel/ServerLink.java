@@ -9,9 +9,30 @@ final class ServerLink extends ChannelLink {
     /** A bit for each slot with a request that was not answered. */
     private final AtomicLong open = new AtomicLong();
 
+    /** Whether {@link ReadyLinks} has it. Written once. */
+    volatile boolean isHere;
+
     ServerLink(ChannelMemory memory, RequestBell bell, LinkSocket socket, LinkWatch watch) {
         super(memory, socket, watch);
         this.bell = bell;
+    }
+
+    /** {@link #start}, and polls together with the other servers' links. */
+    void startTogether() {
+        start();
+        watch.ready().add(this);
+    }
+
+    /**
+     * Sends what was left, and receives what is there. Never blocks.
+     *
+     * @param amongMany whether the thread does this for many links in turn
+     */
+    void look(boolean amongMany) {
+        sendNow();
+        if (!amongMany || hasHidden() || !watch.ready().poll(this)) {
+            boolean unused = poll();
+        }
     }
 
     /** The request of a slot was dropped, since its caller does not wait any more. */

@@ -9,6 +9,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.session.waiting.PolledWaits;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -167,23 +168,7 @@ class LinkTest {
     void aTakerTakesTheRequestsOfAVirtualThread(int spins) {
         TestChannel channel = channel(8, spins);
         AtomicInteger taken = new AtomicInteger();
-        Thread serving = TestChannel.start(true, () -> {
-            ReceivedRequest request = new ReceivedRequest(channel.area);
-            while (!channel.server.isEnded()) {
-                boolean received = channel.group.serve(
-                        request,
-                        null,
-                        its -> {
-                            taken.incrementAndGet();
-                            reply(channel, its);
-                            return true;
-                        },
-                        System.nanoTime() + LONG_NS);
-                if (received) {
-                    reply(channel, request);
-                }
-            }
-        });
+        Thread serving = TestChannel.start(true, () -> serveByTaker(channel, taken));
         AtomicInteger right = new AtomicInteger();
         List<Thread> calling = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
@@ -201,6 +186,25 @@ class LinkTest {
         assertThat(taken).hasPositiveValue();
         channel.caller.end("the test is over");
         Waits.join(serving);
+    }
+
+    /** Answers until the channel ends; counts what the polling thread answers. */
+    private static void serveByTaker(TestChannel channel, AtomicInteger taken) {
+        ReceivedRequest request = new ReceivedRequest(channel.area);
+        while (!channel.server.isEnded()) {
+            boolean received = channel.group.serve(
+                    request,
+                    null,
+                    its -> {
+                        taken.incrementAndGet();
+                        reply(channel, its);
+                        return true;
+                    },
+                    System.nanoTime() + LONG_NS);
+            if (received) {
+                reply(channel, request);
+            }
+        }
     }
 
     @ParameterizedTest
@@ -251,6 +255,79 @@ class LinkTest {
         over.set(true);
         Waits.join(receiving);
         reply(channel, unanswered);
+    }
+
+    /** A thread that polls for one of them polls for all. */
+    @ParameterizedTest
+    @CsvSource({"0,8", "200,8", "200,1"})
+    void handlersOfManyFunctionsGetTheirOwnRequests(int spins, int slots) {
+        List<TestChannel> functions = new ArrayList<>();
+        List<Thread> serving = new ArrayList<>();
+        AtomicInteger taken = new AtomicInteger();
+        for (int i = 0; i < 2 * ReadyLinks.MANY; i++) {
+            TestChannel channel = channel(slots, spins);
+            functions.add(channel);
+            serving.add(TestChannel.start(true, () -> serveByTaker(channel, taken)));
+        }
+        AtomicInteger right = new AtomicInteger();
+        for (int round = 0; functions.size() > ReadyLinks.MANY - 2; round++) {
+            List<Thread> callers = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                Random random = new Random(round * 3 + i);
+                callers.add(TestChannel.start(i == 0, () -> {
+                    for (int call = 1; call <= 200; call++) {
+                        TestChannel channel = functions.get(random.nextInt(functions.size()));
+                        right.addAndGet(channel.call(call, LONG_NS) == -call ? 1 : 0);
+                    }
+                }));
+            }
+            callers.forEach(Waits::join);
+            assertThat(right.getAndSet(0)).isEqualTo(600);
+            TestChannel ended = functions.removeFirst();
+            if (round % 2 == 0) {
+                ended.caller.end("the test needs it no more");
+            } else {
+                ended.close();
+            }
+            Waits.join(serving.removeFirst());
+        }
+        assertThat(taken).hasPositiveValue();
+        functions.forEach(channel -> channel.caller.end("the test is over"));
+        serving.forEach(Waits::join);
+    }
+
+    /** One thread polls for at most 64 waits of an application. */
+    @Test
+    void virtualCallersBeyondThosePolledForGetTheirRepliesToo() {
+        PolledWaits waits = new PolledWaits("calls", TestChannel.SPINS);
+        ChannelArea area = new ChannelArea(ChannelArea.SLOTS_MAX, 1024);
+        TestChannel slow = TestChannel.linked(area, waits, watch);
+        channels.add(slow);
+        TestChannel quick = TestChannel.linked(area, waits, watch);
+        channels.add(quick);
+        List<ReceivedRequest> unanswered = new ArrayList<>();
+        List<Thread> slowCalls = new ArrayList<>();
+        AtomicInteger right = new AtomicInteger();
+        for (int i = 0; i < area.slots(); i++) {
+            slowCalls.add(TestChannel.start(true, () -> right.addAndGet(slow.call(1, LONG_NS) == -1 ? 1 : 0)));
+            unanswered.add(slow.receive());
+        }
+        Thread server = TestChannel.start(false, quick::serve);
+        List<Thread> quickCalls = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            quickCalls.add(TestChannel.start(true, () -> {
+                for (int call = 1; call <= 20; call++) {
+                    right.addAndGet(quick.call(call, Waits.seconds(2).toNanos()) == -call ? 1 : 0);
+                }
+            }));
+        }
+        quickCalls.forEach(Waits::join);
+        unanswered.forEach(request -> reply(slow, request));
+        slowCalls.forEach(Waits::join);
+        assertThat(right).hasValue(area.slots() + 10 * 20);
+        quick.caller.end("the test is over");
+        Waits.join(server);
+        waits.close();
     }
 
     @ParameterizedTest

@@ -42,17 +42,10 @@ final class TestChannel implements AutoCloseable {
         }
     }
 
-    private TestChannel(ChannelArea area, int spins, LinkWatch watch, LinkSocket[] sockets) {
+    private TestChannel(ChannelArea area, int spins, PolledWaits waits, LinkWatch watch, LinkSocket[] sockets) {
         this.area = area;
         memory = area.create();
-        caller = ChannelCaller.linked(
-                mapAgain(memory),
-                area,
-                "shop/order at node-2",
-                spins,
-                new PolledWaits("calls", spins),
-                sockets[0],
-                watch);
+        caller = ChannelCaller.linked(mapAgain(memory), area, "shop/order at node-2", spins, waits, sockets[0], watch);
         server = ChannelServer.linked(area.create(), area, "shop/order", "node-1", "web", sockets[1], watch);
         group = new ChannelGroup(ended -> {}, new PolledWaits("polls", spins), spins);
         if (!group.add(server)) {
@@ -66,7 +59,12 @@ final class TestChannel implements AutoCloseable {
     }
 
     static TestChannel linked(ChannelArea area, int spins, LinkWatch watch, boolean encrypted) {
-        return new TestChannel(area, spins, watch, sockets(encrypted));
+        return new TestChannel(area, spins, new PolledWaits("calls", spins), watch, sockets(encrypted));
+    }
+
+    /** The same, of an application that calls through several channels. */
+    static TestChannel linked(ChannelArea area, PolledWaits waits, LinkWatch watch) {
+        return new TestChannel(area, SPINS, waits, watch, sockets(false));
     }
 
     /** Both ends of a connection. */
