@@ -42,6 +42,9 @@ final class CallerLink extends ChannelLink {
     private final AtomicReference<@Nullable Thread> poller = new AtomicReference<>();
 
     private volatile boolean asleep;
+    /** A call was started for which nobody may poll. */
+    private volatile boolean unarmed;
+
     private volatile long polledNs;
     /** Others that are awake, and take the poll role when it is free. */
     private final AtomicInteger looking = new AtomicInteger();
@@ -294,12 +297,14 @@ final class CallerLink extends ChannelLink {
     /**
      * Submits the request of a slot whose reply no thread waits for. Never blocks.
      *
-     * @param soon whether the thread will probably submit another one or poll within microseconds
+     * @param soon whether the thread will probably submit another one or poll within microseconds; if not, the watching thread sends and
+     *     polls a moment later
      */
     void start(int slot, long deadlineNs, boolean soon) {
         started.begin(slot, deadlineNs);
         note(slot);
         if (soon) {
+            unarmed = true; // before the tick is asked for
             watch.left();
             return;
         }
@@ -307,6 +312,20 @@ final class CallerLink extends ChannelLink {
             sendNow();
         }
         armForSleepers();
+    }
+
+    @Override
+    void ticked() {
+        if (unarmed) {
+            unarmed = false;
+            if (memory.enter()) {
+                try {
+                    armForSleepers(); // who leads or looks hands over when it ends
+                } finally {
+                    memory.exit();
+                }
+            }
+        }
     }
 
     @Override

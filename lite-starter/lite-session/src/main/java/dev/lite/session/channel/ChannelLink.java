@@ -153,6 +153,11 @@ abstract class ChannelLink implements LinkInput.Frames {
         }
     }
 
+    /** Whether {@link #pollVirtually} holds. */
+    final boolean isVirtuallyPolled() {
+        return virtuallyPolled;
+    }
+
     /** That thread may not poll any more. */
     final void endVirtualPolls() {
         virtuallyPolled = false;
@@ -338,6 +343,9 @@ abstract class ChannelLink implements LinkInput.Frames {
         }
         return false;
     }
+
+    /** A moment after something was left. The watching thread, not in the memory. */
+    void ticked() {}
 
     /** {@link #arm} by a thread that is not in the memory. */
     final void armInside() {

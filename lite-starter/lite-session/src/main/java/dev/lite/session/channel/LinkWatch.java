@@ -179,6 +179,7 @@ public final class LinkWatch implements AutoCloseable {
                 ticking = false; // before the look: what is left later makes it tick again
             }
             for (ChannelLink link : links.values()) {
+                link.ticked();
                 if (link.sendLeft()) {
                     ticking = true; // or nobody would send it
                 }

@@ -8,9 +8,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells with one system call which links of an application's servers have something to receive. A thread polls the links of many
- * functions in turn, and a look at each is a system call, too. So who looks for one link looks for all; the others look again themselves
- * only if that was a while ago. This only saves time: a link that cannot be here polls for itself. Any thread.
+ * Tells with one system call which links of an application's servers have something to receive. One thread polls in turn for the handlers
+ * of many functions, and a look at each link is a system call, too. So when it looks for one link it looks for all of those; for the
+ * others it looks again only if that was a while ago. This only saves time: a link that cannot be here polls for itself. Any thread.
  */
 final class ReadyLinks {
     /** From so many links on, a look at all costs less than one at each. */
@@ -26,7 +26,7 @@ final class ReadyLinks {
     /** Level-triggered; null: there were never many links. Written under the lock. */
     private volatile @Nullable Epoll set;
 
-    /** The link for which a thread looked last, and when. Racy: a lost write costs a look. */
+    /** The link for which a thread looked last, and when. Written by the thread that looks. */
     private volatile @Nullable ServerLink looker;
 
     private volatile long lookedNs = System.nanoTime() - FRESH_NS;
@@ -34,15 +34,15 @@ final class ReadyLinks {
 
     /** A link is polled from now on. Does not throw: without memory or descriptors for this, it polls for itself. */
     synchronized void add(ServerLink link) {
-        links.put(link.key(), link);
         try {
+            links.put(link.key(), link);
             if (set != null) {
                 put(link);
             } else if (links.size() >= MANY && !closed) {
                 set = Epoll.create();
                 links.values().forEach(this::put);
             }
-        } catch (OsException e) {
+        } catch (OsException | OutOfMemoryError e) {
             // it polls for itself
         }
     }
@@ -58,6 +58,9 @@ final class ReadyLinks {
     /** A link is polled no more. Its socket is still open. */
     synchronized void remove(long key) {
         ServerLink link = links.remove(key);
+        if (looker == link) {
+            looker = null;
+        }
         Epoll its = set;
         if (link != null && link.isHere && its != null) {
             try {
@@ -92,9 +95,13 @@ final class ReadyLinks {
             int ready = its.await(0);
             lookedNs = System.nanoTime();
             for (int i = 0; i < ready; i++) {
-                pollInside(links.get(its.key(i)));
+                ServerLink one = links.get(its.key(i));
+                // Other links have threads that poll, or that sleep and must be woken by the watching thread.
+                if (one != null && (one == link || one.isVirtuallyPolled())) {
+                    pollInside(one);
+                }
             }
-            return true;
+            return ready < Epoll.EVENTS_MAX;
         } catch (OsException e) { // the set is closed
             return false;
         } finally {
@@ -102,11 +109,11 @@ final class ReadyLinks {
         }
     }
 
-    private static void pollInside(@Nullable ServerLink link) {
-        if (link != null && link.memory.enter()) {
+    private static void pollInside(ServerLink link) {
+        if (link.memory.enter()) {
             try {
                 boolean unused = link.poll();
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 // its channel has ended, which is no matter of this thread
             } finally {
                 link.memory.exit();

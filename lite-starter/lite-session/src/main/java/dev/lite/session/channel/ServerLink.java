@@ -9,7 +9,7 @@ final class ServerLink extends ChannelLink {
     /** A bit for each slot with a request that was not answered. */
     private final AtomicLong open = new AtomicLong();
 
-    /** Whether {@link ReadyLinks} has it. Written once. */
+    /** Whether it was put into the set of {@link ReadyLinks}. */
     volatile boolean isHere;
 
     ServerLink(ChannelMemory memory, RequestBell bell, LinkSocket socket, LinkWatch watch) {
@@ -45,7 +45,7 @@ final class ServerLink extends ChannelLink {
     /** Sends the reply of a slot, or leaves it to a thread that looks for requests. Never blocks. */
     void reply(int slot) {
         if (bell.bits() != 0 && sendsOften()) {
-            note(slot); // who takes the last request sends
+            note(slot); // a handler's thread sends after the last request, or the watching thread does
             watch.left();
         } else {
             leave(slot);

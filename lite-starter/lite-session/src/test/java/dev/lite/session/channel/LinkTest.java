@@ -296,6 +296,56 @@ class LinkTest {
         serving.forEach(Waits::join);
     }
 
+    /** The thread that polls for handlers leaves other functions to their own threads. */
+    @Test
+    void aThreadThatSleepsInReceiveGetsItsRequestBesideBusyHandlers() {
+        AtomicInteger taken = new AtomicInteger();
+        AtomicBoolean over = new AtomicBoolean();
+        List<TestChannel> handled = new ArrayList<>();
+        List<Thread> serving = new ArrayList<>();
+        List<Thread> calling = new ArrayList<>();
+        for (int i = 1; i < ReadyLinks.MANY; i++) {
+            TestChannel busy = channel(8, TestChannel.SPINS);
+            handled.add(busy);
+            serving.add(TestChannel.start(true, () -> serveByTaker(busy, taken)));
+        }
+        TestChannel received = channel(8, TestChannel.SPINS);
+        for (TestChannel busy : handled) {
+            calling.add(TestChannel.start(false, () -> {
+                while (!over.get()) {
+                    busy.call(1, LONG_NS);
+                }
+            }));
+        }
+        for (int round = 0; round < 10; round++) {
+            CountDownLatch release = new CountDownLatch(1);
+            List<Thread> receiving = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                receiving.add(TestChannel.start(false, () -> {
+                    ReceivedRequest request = received.receive();
+                    if (TestChannel.number(request) == 1) {
+                        Waits.await(release);
+                    }
+                    reply(received, request);
+                }));
+            }
+            Waits.pass(Duration.ofMillis(5)); // until both sleep
+            AtomicReference<@Nullable Throwable> held = new AtomicReference<>();
+            Thread heldCall = callIn(false, received, 1, LONG_NS, held);
+            Waits.pass(Duration.ofMillis(5)); // until one has it
+            assertThat(received.call(2, Waits.seconds(0.5).toNanos())).isEqualTo(-2);
+            release.countDown();
+            Waits.join(heldCall);
+            assertThat(held.get()).isNull();
+            receiving.forEach(Waits::join);
+        }
+        over.set(true);
+        calling.forEach(Waits::join);
+        assertThat(taken).hasPositiveValue();
+        handled.forEach(busy -> busy.caller.end("the test is over"));
+        serving.forEach(Waits::join);
+    }
+
     /** One thread polls for at most 64 waits of an application. */
     @Test
     void virtualCallersBeyondThosePolledForGetTheirRepliesToo() {

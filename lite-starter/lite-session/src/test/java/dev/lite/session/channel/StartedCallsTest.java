@@ -175,6 +175,22 @@ class StartedCallsTest {
         Waits.join(server);
     }
 
+    /** A thread whose calls have just ended probably starts more of them, or polls. This one does neither. */
+    @Test
+    void aCallEndsAlsoIfTheThreadThatStartedItDoesNotPoll() {
+        Thread server = Thread.ofPlatform().start(channel::serve);
+        for (int round = 0; round < 500; round++) {
+            CompletableFuture<byte[]> first = start(1, TestChannel.LONG_NS);
+            CompletableFuture<byte[]> second = start(2, TestChannel.LONG_NS);
+            assertThat(number(first.join())).isEqualTo(-1);
+            CompletableFuture<byte[]> third = start(3, Waits.seconds(1).toNanos());
+            assertThat(third.thenApply(StartedCallsTest::number).join()).isEqualTo(-3);
+            assertThat(number(second.join())).isEqualTo(-2);
+        }
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
     @Test
     void anErrorOfTheFunctionIsTheFailure() {
         CompletableFuture<byte[]> call = start(1, TestChannel.LONG_NS);
