@@ -128,7 +128,7 @@ public final class ChannelCaller implements AutoCloseable {
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
         virtualWaits = new VirtualWaits(new Words(), spins, starter);
         started = new AtomicReferenceArray<>(area.slots());
-        futures = link == null ? null : new HelpedFutures(link::newWait);
+        futures = link == null ? null : new HelpedFutures(link.role::newWait);
         if (link != null) {
             link.start();
         }
@@ -388,7 +388,7 @@ public final class ChannelCaller implements AutoCloseable {
         if (Thread.currentThread().isVirtual()) {
             link.awaitVirtually(slot, generation, deadlineNs);
         } else {
-            link.await(slot, generation, deadlineNs);
+            link.role.await(slot, generation, deadlineNs);
         }
         return isDone(RawMemory.getIntAcquire(memory.word(slot)), generation);
     }

@@ -396,12 +396,12 @@ class LinkTest {
                 Waits.pass(Duration.ofMillis(5)); // until it sleeps
             }
             for (int i = 0; i < 3; i++) {
-                Waits.until("a thread polls", link::isLed);
+                Waits.until("a thread polls", link.role::isLed);
                 reply(channel, requests.get(i));
                 Waits.join(calls.get(i));
                 assertThat(thrown.get(i).get()).isNull();
             }
-            assertThat(link.isLed()).isFalse();
+            assertThat(link.role.isLed()).isFalse();
         }
     }
 

@@ -164,7 +164,7 @@ class StartedCallsTest {
         AtomicBoolean interrupted = new AtomicBoolean();
         Thread waiting = TestChannel.start(false, () -> {
             Thread.currentThread().interrupt();
-            link.newWait(call::isDone).await(System.nanoTime() + TestChannel.LONG_NS);
+            link.role.newWait(call::isDone).await(System.nanoTime() + TestChannel.LONG_NS);
             interrupted.set(Thread.currentThread().isInterrupted());
         });
         Waits.until("the wait has ended", Waits.seconds(5), () -> !waiting.isAlive());

@@ -1,0 +1,332 @@
+package dev.lite.session.channel;
+
+import dev.lite.os.Futex;
+import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.async.PollingHelp;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The poll role of a caller's link. One of the platform threads that wait polls for all; the others look at what they wait for, take the
+ * role when it is free, and sleep after a while. The thread that polls sleeps on the connection. When its own wait is over and others
+ * sleep, it wakes one of them to poll in its place. Threads are in the memory.
+ */
+final class LinkPollRole {
+    private static final int LOOKERS_PAUSES_MAX = 100;
+    private static final int NOBODY = -1;
+    /** While it spins, the polling thread checks its deadline once in this many looks; a power of two. */
+    private static final int CLOCK_CHECK_LOOKS = 64;
+    /** A thread that has not polled for so long may have lost its processor. */
+    private static final long FRESH_NS = 100_000;
+
+    private final CallerLink link;
+    private final ChannelMemory memory;
+    /** By slot. */
+    private final SlotWaiter[] waiters;
+
+    private final StagedWait pollersWait;
+    private final StagedWait lookersWait;
+
+    /** The thread that polls for all; null: none. */
+    private final AtomicReference<@Nullable Thread> poller = new AtomicReference<>();
+
+    private volatile boolean asleep;
+    private volatile long polledNs;
+    /** Others that are awake, and take the poll role when it is free. */
+    private final AtomicInteger looking = new AtomicInteger();
+
+    private final AtomicInteger sleeping = new AtomicInteger();
+    /** A bit for each slot whose thread sleeps on its word, or is about to. */
+    private final AtomicLong sleepers = new AtomicLong();
+    /** The slot whose thread was woken to poll and has not run yet, or {@link #NOBODY}. */
+    private final AtomicInteger woken = new AtomicInteger(NOBODY);
+
+    /** @param spins the largest number of pauses before a thread sleeps */
+    LinkPollRole(CallerLink link, int spins) {
+        this.link = link;
+        memory = link.memory;
+        pollersWait = new StagedWait(spins);
+        lookersWait = new StagedWait(Math.min(LOOKERS_PAUSES_MAX, spins));
+        waiters = new SlotWaiter[link.area.slots()];
+        Arrays.setAll(waiters, SlotWaiter::new);
+    }
+
+    boolean hasSleepers() {
+        return sleeping.get() != 0;
+    }
+
+    /** Whether a thread polls, will, or looks and takes the role when it is free. */
+    boolean isTaken() {
+        return looking.get() != 0 || isLed();
+    }
+
+    /** Whether a thread polls that is awake. It sends what others leave. */
+    boolean isPolled() {
+        Thread now = poller.get();
+        return now != null && !asleep && System.nanoTime() - polledNs < FRESH_NS;
+    }
+
+    /** What a platform thread waits for. */
+    private abstract static class Waiter {
+        abstract boolean isWaiting();
+
+        /** Sleeps while another thread polls; not beyond the deadline. Does not sleep if the waiter can poll and none does. */
+        abstract void sleep(long deadlineNs);
+
+        /** Sleeps until something comes, and receives it; returns false if the thread must not, since more than a reply ends its wait. */
+        boolean sleepOnConnection(long deadlineNs) {
+            return false;
+        }
+    }
+
+    /** The wait for the reply in a slot. */
+    private final class SlotWaiter extends Waiter {
+        private final int slot;
+        private final long word;
+        /** Written before the wait. */
+        private int generation;
+
+        SlotWaiter(int slot) {
+            this.slot = slot;
+            word = memory.word(slot);
+        }
+
+        @Override
+        boolean isWaiting() {
+            return SlotWord.isWaiting(RawMemory.getIntAcquire(word), generation);
+        }
+
+        @Override
+        void sleep(long deadlineNs) {
+            sleepers.getAndUpdate(bits -> bits | 1L << slot);
+            try {
+                int next = woken.get(); // after the bit was set: who gives up the role sees it
+                if (poller.get() == null && (next == NOBODY || next == slot)) {
+                    return;
+                }
+                int expected = ChannelCaller.announce(word, generation);
+                if (expected != 0 && !memory.isEnded()) {
+                    memory.sleep(word, expected, deadlineNs);
+                }
+            } finally {
+                sleepers.getAndUpdate(bits -> bits & ~(1L << slot));
+                boolean unused = woken.compareAndSet(slot, NOBODY);
+            }
+        }
+
+        @Override
+        boolean sleepOnConnection(long deadlineNs) {
+            asleep = true;
+            try {
+                link.sendNow(); // after that, others send
+                link.sleepAndReceive(
+                        word, generation, Math.min(deadlineNs - System.nanoTime(), ChannelMemory.SLEEP_NS_MAX));
+            } finally {
+                asleep = false;
+            }
+            return true;
+        }
+    }
+
+    /** Waits until the reply is there, the channel ends or the deadline passes. A platform thread. */
+    void await(int slot, int generation, long deadlineNs) {
+        SlotWaiter waiter = waiters[slot];
+        waiter.generation = generation;
+        await(waiter, deadlineNs);
+    }
+
+    private void await(Waiter waiter, long deadlineNs) {
+        try {
+            while (waiter.isWaiting()) {
+                if (take() || look(waiter)) {
+                    lead(waiter, deadlineNs);
+                }
+                if (memory.isEnded() || System.nanoTime() - deadlineNs >= 0) {
+                    return;
+                }
+                if (waiter.isWaiting()) {
+                    sleep(waiter, deadlineNs);
+                }
+            }
+        } finally {
+            handOver(); // it may be the last one that looked, or one that was woken to poll
+        }
+    }
+
+    /** The thread that slept on the connection receives now. */
+    void awoke() {
+        polledNs = System.nanoTime();
+        asleep = false; // those that it wakes now leave their requests to it
+    }
+
+    /** Whether a thread polls, or was woken to do so. */
+    boolean isLed() {
+        return poller.get() != null || woken.get() != NOBODY;
+    }
+
+    /** If threads sleep and none looks or polls, wakes one to poll. If that is not possible, the watching thread polls. */
+    private void handOver() {
+        if (link.again() != ChannelLink.Again.NOW) {
+            return;
+        }
+        for (long bits = sleepers.get(); bits != 0; bits &= bits - 1) {
+            int slot = Long.numberOfTrailingZeros(bits);
+            if (!woken.compareAndSet(NOBODY, slot)) {
+                return; // another thread hands over just now
+            }
+            // The slot may be that of a virtual thread by now. Whose bit is seen after the wake clears the field.
+            if (Futex.wake(memory.word(slot), 1) > 0 && (sleepers.get() & 1L << slot) != 0) {
+                return;
+            }
+            boolean unused = woken.compareAndSet(slot, NOBODY); // that one does not sleep yet, or not any more
+        }
+        link.arm();
+    }
+
+    private boolean take() {
+        if (poller.get() != null || !poller.compareAndSet(null, Thread.currentThread())) {
+            return false;
+        }
+        polledNs = System.nanoTime();
+        return true;
+    }
+
+    private void release() {
+        poller.set(null);
+        link.sendNow(); // what others have left
+    }
+
+    /** Polls until the reply is there. The thread has the poll role, and gives it up. It must {@link #handOver} before it blocks or leaves. */
+    private void lead(Waiter waiter, long deadlineNs) {
+        try {
+            int first = pollersWait.begin(ChannelLink.POLL_COST);
+            int left = first;
+            for (int looks = 1; waiter.isWaiting(); looks++) {
+                boolean slept = false;
+                polledNs = System.nanoTime();
+                link.sendNow();
+                if (link.poll()) {
+                    if (left != first) {
+                        pollersWait.hit(left);
+                    }
+                    left = first = StagedWait.yieldsOnly(
+                            pollersWait.begin(ChannelLink.POLL_COST)); // those whom it concerns run first
+                } else if (left > 0) {
+                    left = pollersWait.pause(looking.get() > 0 ? StagedWait.yieldsOnly(left) : left);
+                } else if (!waiter.sleepOnConnection(deadlineNs)) {
+                    return;
+                } else {
+                    left = first = pollersWait.begin(ChannelLink.POLL_COST);
+                    slept = true;
+                }
+                if ((slept || (looks & (CLOCK_CHECK_LOOKS - 1)) == 0)
+                        && (memory.isEnded() || System.nanoTime() - deadlineNs >= 0)) {
+                    return;
+                }
+            }
+        } finally {
+            release();
+        }
+    }
+
+    /** Stays awake for a while; returns whether it took the poll role. */
+    private boolean look(Waiter waiter) {
+        looking.incrementAndGet();
+        try {
+            int first = lookersWait.begin(1);
+            int left = first;
+            while (waiter.isWaiting()) {
+                if (take()) {
+                    return true;
+                }
+                if (left == 0) {
+                    return false;
+                }
+                if (link.hasOutgoing() && !isPolled()) { // the thread that polls may have lost its processor
+                    link.sendNow();
+                }
+                left = lookersWait.pause(left);
+            }
+            if (left != first) {
+                lookersWait.hit(left);
+            }
+            return false;
+        } finally {
+            looking.decrementAndGet();
+        }
+    }
+
+    private void sleep(Waiter waiter, long deadlineNs) {
+        sleeping.incrementAndGet();
+        try {
+            waiter.sleep(deadlineNs);
+        } finally {
+            sleeping.decrementAndGet();
+        }
+    }
+
+    /** A wait of this thread for calls that were started: it polls if no other thread does. */
+    PollingHelp.Wait newWait(BooleanSupplier over) {
+        return new StartedWait(over);
+    }
+
+    private final class StartedWait extends Waiter implements PollingHelp.Wait {
+        private final BooleanSupplier over;
+        private final Thread thread = Thread.currentThread();
+        private volatile boolean parked;
+
+        StartedWait(BooleanSupplier over) {
+            this.over = over;
+        }
+
+        @Override
+        boolean isWaiting() {
+            return !over.getAsBoolean() && !thread.isInterrupted();
+        }
+
+        @Override
+        void sleep(long deadlineNs) {
+            handOver();
+            park(deadlineNs);
+        }
+
+        private void park(long deadlineNs) {
+            parked = true;
+            try {
+                if (isWaiting()) { // after that: who ends it sees that the thread is parked
+                    LockSupport.parkNanos(this, deadlineNs - System.nanoTime());
+                }
+            } finally {
+                parked = false;
+            }
+        }
+
+        @Override
+        public void await(long deadlineNs) {
+            if (memory.enter()) {
+                try {
+                    LinkPollRole.this.await(this, deadlineNs);
+                } finally {
+                    memory.exit();
+                }
+            }
+            if (isWaiting()
+                    && deadlineNs - System.nanoTime() > 0) { // the channel has ended: other threads end the calls
+                park(deadlineNs);
+            }
+        }
+
+        @Override
+        public void signal() {
+            if (parked) {
+                LockSupport.unpark(thread);
+            }
+        }
+    }
+}
