@@ -153,16 +153,22 @@ class ControlRequestsTest {
         }
     }
 
+    /** As many requests as a session may have under way; the node holds them back. */
+    private static List<CompletableFuture<List<NodeInfo>>> askUpToTheLimit(SessionFixture fixture, List<Request> held) {
+        fixture.node.holdRequests(Nodes.class::isInstance);
+        List<CompletableFuture<List<NodeInfo>>> asking = new ArrayList<>();
+        for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+            asking.add(start(fixture.lite::nodes));
+            held.add(fixture.node.awaitHeldRequest());
+        }
+        return asking;
+    }
+
     @Test
     void requestsOverTheLimitWaitUntilAnotherIsAnswered() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
-            fixture.node.holdRequests(Nodes.class::isInstance);
-            List<CompletableFuture<List<NodeInfo>>> asking = new ArrayList<>();
             List<Request> held = new ArrayList<>();
-            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
-                asking.add(start(fixture.lite::nodes));
-                held.add(fixture.node.awaitHeldRequest());
-            }
+            List<CompletableFuture<List<NodeInfo>>> asking = askUpToTheLimit(fixture, held);
             assertThatThrownBy(() -> fixture.lite.memory().malloc(LmrSpec.of(64), SHORT))
                     .isInstanceOf(LiteTimeoutException.class)
                     .hasMessageContaining("limit of requests under way");
@@ -182,13 +188,8 @@ class ControlRequestsTest {
         ChannelArea area = new ChannelArea(1, 128);
         try (SessionFixture fixture = new SessionFixture(LONG);
                 SharedMemory memory = area.create()) {
-            fixture.node.holdRequests(Nodes.class::isInstance);
-            List<CompletableFuture<List<NodeInfo>>> asking = new ArrayList<>();
             List<Request> held = new ArrayList<>();
-            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
-                asking.add(start(fixture.lite::nodes));
-                held.add(fixture.node.awaitHeldRequest());
-            }
+            List<CompletableFuture<List<NodeInfo>>> asking = askUpToTheLimit(fixture, held);
             fixture.node.reply(
                     new ChannelOffered(7, 99, area, "node-1", "web", null), memory.descriptor()); // it serves no 99
             assertThat(fixture.node.awaitRequest(ChannelClose.class).channel()).isEqualTo(7);

@@ -156,14 +156,20 @@ class ChannelCallsTest {
         return Inside.field(attachedOnce, "session", Object.class);
     }
 
-    /** The client may use its channel a little later than it maps it. */
-    private static void callUntilOneTakesAChannel(Lite attachedOnce, RpcClient client) {
+    /** A client whose calls take a channel to the server on n1, of which no thread receives any more. */
+    private static RpcClient clientWithChannel(Lite attachedOnce, RpcServer server) {
+        Thread serving = thread(false, () -> serveUntilZero(server));
+        RpcClient client = attachedOnce.rpc().bind("n1", "negate");
+        // The client may use its channel a little later than it maps it.
         Object counts = Inside.field(session(attachedOnce), "counts", Object.class);
         LongAdder calls = Inside.field(counts, "channelCalls", LongAdder.class);
         Waits.until("a call takes a channel", () -> {
             byte[] unused = client.call(number(7), GENEROUS);
             return calls.sum() > 0;
         });
+        client.call(number(0), GENEROUS);
+        Waits.join(serving);
+        return client;
     }
 
     private static MemorySegment negated(RpcCall call) {
@@ -395,12 +401,8 @@ class ChannelCallsTest {
     void aCallUnderWayTellsWhetherTheServersNodeWasLostOrTheServer(boolean lostNode, boolean started) {
         Lite at = attach("n1");
         RpcServer server = at.rpc().serve("negate");
-        Thread serving = thread(false, () -> serveUntilZero(server));
         Lite plain = attachOnce();
-        RpcClient client = plain.rpc().bind("n1", "negate");
-        callUntilOneTakesAChannel(plain, client);
-        client.call(number(0), GENEROUS);
-        Waits.join(serving);
+        RpcClient client = clientWithChannel(plain, server);
         CompletableFuture<byte[]> call = started
                 ? client.callAsync(number(5), GENEROUS)
                 : CompletableFuture.supplyAsync(() -> client.call(number(5), GENEROUS), Thread::startVirtualThread);
@@ -426,12 +428,7 @@ class ChannelCallsTest {
     @Test
     void anInterruptedThreadLearnsOfTheLossOfTheServersNodeToo() {
         RpcServer server = attach("n1").rpc().serve("negate");
-        Thread serving = thread(false, () -> serveUntilZero(server));
-        Lite plain = attachOnce();
-        RpcClient client = plain.rpc().bind("n1", "negate");
-        callUntilOneTakesAChannel(plain, client);
-        client.call(number(0), GENEROUS);
-        Waits.join(serving);
+        RpcClient client = clientWithChannel(attachOnce(), server);
         AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
         AtomicBoolean interrupted = new AtomicBoolean();
         Thread calling = thread(false, () -> {
@@ -450,12 +447,8 @@ class ChannelCallsTest {
     void aCallEndsAtItsDeadlineAlsoIfTheNodeDoesNotTellWhichNodesAreConnected() {
         Lite at = attach("n1");
         RpcServer server = at.rpc().serve("negate");
-        Thread serving = thread(false, () -> serveUntilZero(server));
         Lite plain = attachOnce();
-        RpcClient client = plain.rpc().bind("n1", "negate");
-        callUntilOneTakesAChannel(plain, client);
-        client.call(number(0), GENEROUS);
-        Waits.join(serving);
+        RpcClient client = clientWithChannel(plain, server);
         Duration deadline = Waits.scaled(Duration.ofSeconds(1));
         Object requests = Inside.field(session(plain), "requests", Object.class);
         AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();

@@ -51,7 +51,7 @@ final class ReadyLinks {
         Epoll its = set;
         if (its != null) {
             its.add(link.socket(), Epoll.IN, link.key());
-            link.isHere = true;
+            link.isInSet = true;
         }
     }
 
@@ -62,7 +62,7 @@ final class ReadyLinks {
             looker = null;
         }
         Epoll its = set;
-        if (link != null && link.isHere && its != null) {
+        if (link != null && link.isInSet && its != null) {
             try {
                 its.remove(link.socket());
             } catch (OsException e) {
@@ -81,7 +81,7 @@ final class ReadyLinks {
     /** Receives what this link has, and others have; or returns false if the link must poll for itself. Never blocks. */
     boolean poll(ServerLink link) {
         Epoll its = set;
-        if (its == null || !link.isHere) {
+        if (its == null || !link.isInSet) {
             return false;
         }
         if (looker != link && System.nanoTime() - lookedNs < FRESH_NS) {

@@ -10,7 +10,7 @@ final class ServerLink extends ChannelLink {
     private final AtomicLong open = new AtomicLong();
 
     /** Whether it was put into the set of {@link ReadyLinks}. */
-    volatile boolean isHere;
+    volatile boolean isInSet;
 
     ServerLink(ChannelMemory memory, RequestBell bell, LinkSocket socket, LinkWatch watch) {
         super(memory, socket, watch);
