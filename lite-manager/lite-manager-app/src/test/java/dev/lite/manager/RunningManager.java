@@ -1,5 +1,7 @@
 package dev.lite.manager;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.testing.Waits;
@@ -12,7 +14,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import org.springframework.boot.SpringApplication;
+import org.springframework.boot.tomcat.TomcatWebServer;
+import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -65,6 +70,13 @@ public final class RunningManager implements AutoCloseable {
 
     public <T> T property(String name, Class<T> type) {
         return context.getEnvironment().getRequiredProperty(name, type);
+    }
+
+    /** The threads of the web server that serve requests. */
+    public Executor requestThreads() {
+        var web = (ServletWebServerApplicationContext) context;
+        var tomcat = (TomcatWebServer) requireNonNull(web.getWebServer());
+        return tomcat.getTomcat().getConnector().getProtocolHandler().getExecutor();
     }
 
     public int port() {

@@ -3,12 +3,15 @@ package dev.lite.process;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Lock;
 import org.apache.coyote.Processor;
 import org.apache.coyote.http11.Http11NioProtocol;
 import org.apache.tomcat.util.net.NioChannel;
 import org.apache.tomcat.util.net.NioEndpoint;
-import org.apache.tomcat.util.net.SocketEvent;
 import org.apache.tomcat.util.net.SocketWrapperBase;
 import org.jspecify.annotations.Nullable;
 
@@ -28,9 +31,6 @@ public final class AddressLimitedHttp extends Http11NioProtocol {
     }
 
     private static final class Endpoint extends NioEndpoint {
-        /** Connections that are about to end. */
-        private static final int ENDING_MAX = 16;
-
         @Override
         public void setHandler(Handler<NioChannel> handler) {
             super.setHandler(new HeaderTimeout<>(
@@ -58,27 +58,49 @@ public final class AddressLimitedHttp extends Http11NioProtocol {
         }
 
         private boolean makeRoom(String address) {
-            int max = Math.max(1, getMaxConnections() / 2);
-            int others = 0;
-            NioSocketWrapper oldest = null;
+            List<Other> others = new ArrayList<>();
             for (SocketWrapperBase<NioChannel> connection : getConnections()) {
-                if (address.equals(connection.getRemoteAddr())) {
-                    others++;
-                    if (connection instanceof NioSocketWrapper waited
-                            && isWaited(waited)
-                            && (oldest == null || waited.getLastRead() < oldest.getLastRead())) {
-                        oldest = waited;
-                    }
+                if (address.equals(connection.getRemoteAddr()) && connection instanceof NioSocketWrapper other) {
+                    others.add(new Other(other, other.getLastRead()));
                 }
             }
-            if (others < max) {
+            if (others.size() < Math.max(1, getMaxConnections() / 2)) {
                 return true;
             }
-            return oldest != null && others < max + ENDING_MAX && processSocket(oldest, SocketEvent.ERROR, true);
+            others.sort(Comparator.comparingLong(Other::lastReadMs));
+            for (Other oldest : others) {
+                if (end(oldest.connection)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** A connection and when it was last read from, as it was when it was looked at. */
+        private record Other(NioSocketWrapper connection, long lastReadMs) {}
+
+        /**
+         * Ends a connection if the server waits for its request; false if it does not. Here rather than by the threads that serve
+         * requests: as long as they are late, further connections would find no room.
+         */
+        private static boolean end(NioSocketWrapper connection) {
+            Lock serving = connection.getLock();
+            if (!serving.tryLock()) {
+                return false;
+            }
+            try {
+                if (!isWaited(connection)) {
+                    return false;
+                }
+                connection.close();
+                return true;
+            } finally {
+                serving.unlock();
+            }
         }
 
         /** Whether the server waits for a request, or for the rest of one; false for event streams. */
-        private static boolean isWaited(SocketWrapperBase<NioChannel> connection) {
+        private static boolean isWaited(NioSocketWrapper connection) {
             return !(connection.getCurrentProcessor() instanceof Processor processor && processor.isAsync());
         }
     }

@@ -19,6 +19,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -57,6 +59,33 @@ class HostileClientsTest {
                             .isEqualTo(200);
                 }
             } finally {
+                for (Socket socket : half) {
+                    socket.close();
+                }
+            }
+        }
+    }
+
+    @Test
+    void halfRequestsDoNotRefuseOthersWhileTheThreadsThatServeRequestsAreLate() throws IOException {
+        try (RunningManager manager = new RunningManager(work)) {
+            CountDownLatch served = new CountDownLatch(1);
+            List<Socket> half = List.of();
+            try {
+                Executor threads = manager.requestThreads();
+                for (int i = 0; i < manager.property("server.tomcat.threads.max", Integer.class); i++) {
+                    threads.execute(() -> Waits.await(served));
+                }
+                half = halfRequests(manager.port(), 400);
+                try (Socket other = halfRequests(manager.port(), 1).getFirst()) {
+                    other.getOutputStream().write("Connection: close\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+                    other.setSoTimeout(Math.toIntExact(RunningManager.DEADLINE.toMillis()));
+                    served.countDown();
+                    assertThat(new String(other.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                            .startsWith("HTTP/1.1 200");
+                }
+            } finally {
+                served.countDown();
                 for (Socket socket : half) {
                     socket.close();
                 }
