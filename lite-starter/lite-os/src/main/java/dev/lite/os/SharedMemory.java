@@ -45,6 +45,16 @@ public final class SharedMemory implements AutoCloseable {
      * @throws OsException when the kernel refuses
      */
     public static SharedMemory createMemfd(String name, long bytes) {
+        return new SharedMemory(newMemfd(name, bytes), bytes, name);
+    }
+
+    /**
+     * As {@link #createMemfd}, for a process that only passes the memory on and does not map it.
+     *
+     * @return a descriptor, which the caller must {@linkplain Linux#closeDescriptor close}
+     * @throws OsException when the kernel refuses
+     */
+    public static int newMemfd(String name, long bytes) {
         Linux.require();
         requirePositive(bytes);
         int number = MemoryCalls.memfdCreate(name);
@@ -55,7 +65,7 @@ public final class SharedMemory implements AutoCloseable {
             Syscalls.close(number);
             throw e;
         }
-        return new SharedMemory(number, bytes, name);
+        return number;
     }
 
     /**

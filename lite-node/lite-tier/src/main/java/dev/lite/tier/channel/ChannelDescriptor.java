@@ -3,7 +3,6 @@ package dev.lite.tier.channel;
 import dev.lite.fabric.FabricKeys;
 import dev.lite.fabric.FabricStream;
 import dev.lite.os.Linux;
-import dev.lite.os.SharedMemory;
 import dev.lite.session.channel.LinkKeys;
 import org.jspecify.annotations.Nullable;
 
@@ -16,11 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 record ChannelDescriptor(int number, @Nullable LinkKeys keys, Runnable release) {
 
-    static ChannelDescriptor of(SharedMemory memory) {
-        return new ChannelDescriptor(memory.descriptor(), null, memory::close);
-    }
-
-    /** @param memory a descriptor that a peer has passed */
+    /** @param memory a descriptor that this node has made or a peer has passed */
     static ChannelDescriptor of(int memory) {
         return new ChannelDescriptor(memory, null, () -> Linux.closeDescriptor(memory));
     }

@@ -8,7 +8,6 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.fabric.FabricStream;
 import dev.lite.os.OsException;
-import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.tier.control.ControlChannel;
@@ -179,9 +178,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         }
     }
 
-    private SharedMemory create() {
+    private int create() {
         try {
-            return AREA.create();
+            return AREA.createDescriptor();
         } catch (OsException e) {
             throw new RpcFailedException(
                     RpcStatus.REFUSED, 0, "node %s cannot create a channel: %s".formatted(selfName, e.getMessage()), e);

@@ -123,15 +123,27 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         TestCluster cluster = cluster(1);
         LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
         cluster.awaitConnections();
-        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"));
+        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"), Waits.seconds(5));
         network.pause("n1");
         for (int count = 0; count < 10; count++) {
             assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(LiteTimeoutException.class);
         }
         assertThatThrownBy(() -> handle.read(0, new byte[200_000])).isInstanceOf(LiteTimeoutException.class);
         network.resume("n1");
-        handle.write(0, new byte[200_000]);
+        awaitItWorks(() -> handle.write(0, new byte[200_000]));
         handle.free();
+    }
+
+    /** Repeats an operation with a short deadline until it succeeds. */
+    private static void awaitItWorks(Runnable operation) {
+        Waits.until("it works again", () -> {
+            try {
+                operation.run();
+                return true;
+            } catch (LiteTimeoutException e) {
+                return false;
+            }
+        });
     }
 
     /** Abandons more posts than there are buffers. Further operations wait for a buffer until their deadlines; no buffer is lost. */
@@ -146,14 +158,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
             assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(LiteTimeoutException.class);
         }
         network.resume("n1");
-        Waits.until("it works again", () -> {
-            try {
-                handle.fetchAdd(8, 1);
-                return true;
-            } catch (LiteTimeoutException e) {
-                return false;
-            }
-        });
+        awaitItWorks(() -> handle.fetchAdd(8, 1));
         byte[] data = new byte[200_000];
         new Random(1).nextBytes(data);
         LmrHandle longDeadline = cluster.attach(0).memory().map("x", DATA[0], DATA);
@@ -169,7 +174,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         TestCluster cluster = cluster(1);
         LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
         cluster.awaitConnections();
-        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"));
+        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"), Waits.seconds(5));
         network.pause("n1");
         List<CompletableFuture<@Nullable Void>> futures = new ArrayList<>();
         for (int count = 0; count < PostedMemory.BUFFERS_MAX + 8; count++) {

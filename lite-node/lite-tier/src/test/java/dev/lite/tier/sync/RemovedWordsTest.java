@@ -176,9 +176,10 @@ class RemovedWordsTest {
         cluster.attach(2).sync().lock("x").acquire(LONG);
         Waits.pass(SOON.multipliedBy(5));
         assertThat(words(cluster)).hasSize(1);
+        Named word = word(cluster, "lock/x");
         cluster.stop("n2");
         SyncService home = Inside.field(cluster.node(0), "sync", SyncService.class);
-        home.left(word(cluster, "lock/x")); // as if n2 could still tell
+        home.left(word); // as if n2 could still tell; the home may have removed it already
         awaitNoWords(cluster, 2);
     }
 

@@ -46,6 +46,7 @@ public record ChannelArea(int slots, int windowBytes) {
     static final long STATUS = 68;
     static final long REPLY_LENGTH = 72;
 
+    private static final String NAME = "lite-channel";
     private static final int PAGE_BYTES = 4096;
     private static final int SLOT_BYTES = 128;
     private static final long WINDOWS = PAGE_BYTES + (long) SLOTS_MAX * SLOT_BYTES;
@@ -67,7 +68,12 @@ public record ChannelArea(int slots, int windowBytes) {
 
     /** Creates the memory of a new channel. */
     public SharedMemory create() {
-        return SharedMemory.createMemfd("lite-channel", bytes());
+        return SharedMemory.createMemfd(NAME, bytes());
+    }
+
+    /** As {@link #create}, for a node, which does not map it. The caller closes the descriptor. */
+    public int createDescriptor() {
+        return SharedMemory.newMemfd(NAME, bytes());
     }
 
     /** The size of the whole area in bytes. */
