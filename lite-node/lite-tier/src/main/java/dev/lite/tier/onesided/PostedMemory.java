@@ -508,18 +508,24 @@ public final class PostedMemory implements RemoteMemory {
         FabricEndpoint endpoint = lanes.of(peer.endpoint());
         long context = Poster.ONE_SIDED.context(buffer.context());
         buffer.state.set(BounceBuffer.POSTED);
-        Post post = switch (operation) {
-            case READ ->
-                soon
-                        ? endpoint.readSoon(offset, buffer.address, length, context)
-                        : endpoint.read(offset, buffer.address, length, context);
-            case WRITE ->
-                soon
-                        ? endpoint.writeSoon(offset, buffer.address, length, context)
-                        : endpoint.write(offset, buffer.address, length, context);
-            case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
-            case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
-        };
+        Post post;
+        try {
+            post = switch (operation) {
+                case READ ->
+                    soon
+                            ? endpoint.readSoon(offset, buffer.address, length, context)
+                            : endpoint.read(offset, buffer.address, length, context);
+                case WRITE ->
+                    soon
+                            ? endpoint.writeSoon(offset, buffer.address, length, context)
+                            : endpoint.write(offset, buffer.address, length, context);
+                case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
+                case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
+            };
+        } catch (RuntimeException e) { // a refused post takes nothing, so no completion follows
+            buffer.state.set(BounceBuffer.OWNED);
+            throw e;
+        }
         if (post != Post.ACCEPTED) {
             buffer.state.set(post == Post.DONE ? BounceBuffer.DONE : BounceBuffer.OWNED);
         }

@@ -1,10 +1,17 @@
 package dev.lite.tier.onesided;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatException;
 
+import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
@@ -12,11 +19,15 @@ import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,14 +41,20 @@ class PostedMemoryTest {
     Path root;
 
     private void withArena(long bytes, BiConsumer<NodeArena, PeerLinks> test) throws IOException {
+        withArena(0, new ShmFabricProvider(), bytes, test);
+    }
+
+    private void withArena(int id, FabricProvider fabric, long bytes, BiConsumer<NodeArena, PeerLinks> test)
+            throws IOException {
         Path run = Files.createDirectories(root.resolve("run"));
-        NodeArena arena = NodeArena.open(new ArenaConfig(root, "c", "n0", bytes, 64, 4, ArenaConfig.Kept.AFTER_CRASH));
-        Hello hello = new Hello("c", 0, "n0", 1, arena.id(), arena.controlOffset(), arena.peersMax());
+        String name = "n" + id;
+        NodeArena arena = NodeArena.open(new ArenaConfig(root, "c", name, bytes, 64, 4, ArenaConfig.Kept.AFTER_CRASH));
+        Hello hello = new Hello("c", id, name, 1, arena.id(), arena.controlOffset(), arena.peersMax());
         PeerLinks links = new PeerLinks(
                 hello,
                 "host",
-                List.of(new ShmFabricProvider()),
-                new FabricConfig("n0", hello.encode(), run, Map.of()),
+                List.of(fabric),
+                new FabricConfig(name, hello.encode(), run, Map.of()),
                 Map.of(),
                 new FabricMemory(arena.segment(), arena.descriptor()),
                 100);
@@ -76,5 +93,57 @@ class PostedMemoryTest {
                     .hasSize(1);
             assertThat(new PostedMemory(links, arena, allocator).buffers()).isEqualTo(32);
         });
+    }
+
+    /** Else each would keep its buffer for ever, and every free, move and revocation would wait for its end. */
+    @Test
+    void aPostThatTheDriverRefusesReturnsItsBuffer() throws IOException {
+        SimulatedNetwork network =
+                new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+        withTwoNodes(network.provider(), (memory, far) -> {
+            try (Arena local = Arena.ofConfined()) {
+                MemorySegment bytes = local.allocate(2 * PostedMemory.BUFFER_BYTES);
+                List<ThrowingCallable> refused = List.of(
+                        () -> memory.read(1, far.id(), far.size(), bytes, 0, 8, soon()),
+                        () -> memory.write(1, far.id(), far.size(), bytes, 0, 8, soon()),
+                        () -> memory.read(1, far.id(), far.size(), bytes, 0, bytes.byteSize(), soon()),
+                        () -> memory.fetchAdd(1, far.id(), 1, 1, soon()));
+                for (int i = 0; i <= memory.buffers(); i++) {
+                    assertThatException()
+                            .isThrownBy(refused.get(i % refused.size()))
+                            .isInstanceOfAny(IndexOutOfBoundsException.class, IllegalArgumentException.class);
+                }
+                assertThat(memory.awaitGivenUp(soon()))
+                        .as("nothing is in flight")
+                        .isTrue();
+                memory.read(1, far.id(), 0, bytes, 0, 8, soon());
+            }
+        });
+    }
+
+    private static Deadline soon() {
+        return Deadline.in(Waits.seconds(2));
+    }
+
+    private void withTwoNodes(FabricProvider fabric, BiConsumer<PostedMemory, NodeArena> test) throws IOException {
+        withArena(0, fabric, ArenaConfig.BYTES_MIN, (arena, links) -> {
+            PostedMemory memory = new PostedMemory(links, arena, new ArenaAllocator(arena, "n0"));
+            try {
+                withArena(1, fabric, ArenaConfig.BYTES_MIN, (far, farLinks) -> {
+                    List<NodeRecord> live = List.of(record(0, links), record(1, farLinks));
+                    for (PeerLinks each : List.of(links, farLinks)) {
+                        each.start();
+                        each.setLive(live);
+                    }
+                    test.accept(memory, far);
+                });
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
+    private static NodeRecord record(int id, PeerLinks links) {
+        return new NodeRecord("n" + id, id, 1, "host", ArenaConfig.BYTES_MIN, links.addresses(), 1);
     }
 }
