@@ -116,11 +116,13 @@ final class LanePolling {
     int poll(int limit, long nowNs) {
         more = false;
         served = false;
-        int handed = pollLanes(limit);
-        if (served || ridingSinceNs != 0) {
-            acknowledge(nowNs);
+        try {
+            return pollLanes(limit);
+        } finally { // also after an error of the handler: what was executed before it must not wait for more input
+            if (served || ridingSinceNs != 0) {
+                acknowledge(nowNs);
+            }
         }
-        return handed;
     }
 
     /** Whether the last {@link #poll} received anything, even if it passed nothing to the handler. */
@@ -230,12 +232,12 @@ final class LanePolling {
         } finally {
             // Also after an error of the handler: the rest of the input and its answers must not wait for more input.
             more |= lane.more;
-        }
-        if (lane.more || worked) {
-            served = true;
-            lane.warm = WARM_POLLS;
-        } else {
-            lane.warm--;
+            if (lane.more || worked) {
+                served = true;
+                lane.warm = WARM_POLLS;
+            } else {
+                lane.warm--;
+            }
         }
         return handed;
     }

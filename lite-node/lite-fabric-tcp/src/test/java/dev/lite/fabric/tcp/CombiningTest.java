@@ -126,6 +126,25 @@ class CombiningTest {
         }
     }
 
+    /** Else the peer's post ends only with the next frame to it, or with its ping after seconds. */
+    @Test
+    void anImmediateWhoseHandlerFailsIsAcknowledged() {
+        try (var a = new TestNode("a", "lanes", "1", "peer-timeout-ms", "600000");
+                var b = new TestNode("b", "lanes", "1", "peer-timeout-ms", "600000")) {
+            var toA = b.connectTo(a);
+            a.onImmediate = () -> {
+                a.onImmediate = () -> {};
+                throw new IllegalStateException("a defect");
+            };
+            assertThat(toA.writeImm(0, b.address(), 8, 1, 1)).isEqualTo(Post.ACCEPTED);
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> TestNode.until("the error", () -> false, a))
+                    .withMessage("a defect");
+
+            TestNode.until("acknowledged", () -> b.completed.contains(1L), b, a);
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"poll", "await", "arm"})
     void aFrameLeftToAThreadIsSentByItsNextPollOrWhenItStopsPolling(String next) {
