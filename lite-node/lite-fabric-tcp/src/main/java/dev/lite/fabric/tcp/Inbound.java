@@ -21,6 +21,8 @@ final class Inbound {
         IDLE,
         /** Work was done that needs no call of the handler. */
         PROGRESS,
+        /** An operation ended whose frame another thread is still sending: to be repeated. */
+        LATER,
         /** An operation completed: {@link #context}. */
         COMPLETED,
         /** An operation was refused: {@link #context}. */
@@ -169,8 +171,17 @@ final class Inbound {
             throw new WireException("it acknowledged operation %d of kind %d, which requires an answer"
                     .formatted(operations.ended(), kind));
         }
+        if (!isSent(kind)) {
+            return Step.LATER;
+        }
         context = operations.end();
         return Step.COMPLETED;
+    }
+
+    /** Whether the oldest operation, of this kind, may end: its poster then uses the payload's memory for something else. */
+    private boolean isSent(int kind) {
+        boolean fromItsPlace = Frame.payload(kind, operations.oldestLength()) > Outbound.INLINE_MAX;
+        return !fromItsPlace || outbound.isSent(operations.ended());
     }
 
     /** Receives until the buffer has this many bytes, or no more are available. */
@@ -230,6 +241,9 @@ final class Inbound {
             return fill(Frame.HEADER_BYTES + padded);
         }
         requireExpected(kind, length, Frame.number(header));
+        if (kind == Frame.REFUSED && !isSent(operations.oldestKind())) {
+            return Step.LATER;
+        }
         counted = false;
         position += Frame.HEADER_BYTES;
         return switch (kind) {

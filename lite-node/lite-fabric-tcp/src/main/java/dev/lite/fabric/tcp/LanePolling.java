@@ -211,6 +211,7 @@ final class LanePolling {
                         limit = 0;
                     }
                     case PROGRESS -> {}
+                    case LATER -> limit = 0; // more is left
                     case COMPLETED -> {
                         handed++;
                         handler.completed(endpoint, inbound.context());

@@ -21,7 +21,8 @@ import java.util.concurrent.locks.ReentrantLock;
  *
  * <p>Limits: at most {@link Operations#MAX} outstanding operations per direction. So at most as many operations and
  * as many answers are queued, plus one acknowledgement and one ping: {@value #FRAMES_MAX} places of
- * {@value #PLACE_BYTES} bytes suffice. A peer that exceeds the limit is disconnected.
+ * {@value #PLACE_BYTES} bytes suffice. A peer that exceeds the limit is disconnected, and one that acknowledges a payload which it
+ * has not got: the poster may then change or release that memory.
  */
 final class Outbound {
     /** Places for frames; more than twice {@link Operations#MAX}. */
@@ -29,7 +30,9 @@ final class Outbound {
     /** Bytes of a place: a header and a small payload. */
     static final int PLACE_BYTES = 256;
 
-    private static final int INLINE_MAX = PLACE_BYTES - Frame.HEADER_BYTES;
+    /** Longest payload that is copied into the queue. */
+    static final int INLINE_MAX = PLACE_BYTES - Frame.HEADER_BYTES;
+
     private static final int FRAME_MASK = FRAMES_MAX - 1;
     /** A frame takes up to three ranges. */
     private static final int RANGES_MAX = 256;
@@ -101,6 +104,9 @@ final class Outbound {
     /** Written under the lock, too. */
     private volatile int acknowledgedSent;
 
+    /** Number of operations whose frames are sent, modulo 2^32. Written under the lock. */
+    private volatile int operationsSent;
+
     /** Sent bytes of the head frame. Used by the sending thread. */
     private long headSent;
 
@@ -154,8 +160,8 @@ final class Outbound {
             if (closed) {
                 return Post.CLOSED;
             }
-            if (operations.isFull()) {
-                return Post.BUSY;
+            if (operations.isFull() || frameTail - frameHead >= FRAMES_MAX - 2) {
+                return Post.BUSY; // with room for another operation only if the peer acknowledges what it has not got
             }
             // First the frame: if that fails, no operation waits for the answer to another one.
             enter(kind, length, number, offset, first, second, local);
@@ -281,6 +287,30 @@ final class Outbound {
         }
     }
 
+    /**
+     * Whether an operation's frame is sent, so that its payload is no longer used; false while a thread is sending, which may not have
+     * counted yet what the peer has already got. Poll role.
+     *
+     * @throws WireException if the peer cannot have got it
+     */
+    boolean isSent(int number) {
+        if (operationsSent - number > 0) {
+            return true;
+        }
+        lock();
+        try {
+            if (operationsSent - number > 0) {
+                return true;
+            }
+            if (!sending) {
+                throw new WireException("it ended operation %d before it had got its payload".formatted(number));
+            }
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void enterAcknowledgement() {
         int place = frameTail;
         enter(Frame.ACKNOWLEDGEMENT, 0, 0, 0, 0, 0, 0);
@@ -400,19 +430,28 @@ final class Outbound {
     /** Removes fully sent frames. */
     private void advance(long taken) {
         headSent += taken;
+        int before = operationsSent;
+        int operation = before;
         while (frameHead != frameTail) {
             int place = frameHead & FRAME_MASK;
             long bytes = frameBytes(place);
             if (headSent < bytes) {
-                return;
+                break;
             }
             headSent -= bytes;
+            if (Frame.isOperation(Frame.kind(places + (long) place * PLACE_BYTES))) {
+                operation++;
+            }
             if (acknowledgementQueued && acknowledgementPlace == frameHead) {
                 acknowledgementQueued = false;
             }
             frameHead++;
         }
-        if (acknowledgementWanted && !acknowledgementQueued && done != acknowledgedSent) {
+        if (operation != before) {
+            operationsSent = operation;
+        }
+        boolean all = frameHead == frameTail;
+        if (all && acknowledgementWanted && !acknowledgementQueued && done != acknowledgedSent) {
             enterAcknowledgement();
         }
     }

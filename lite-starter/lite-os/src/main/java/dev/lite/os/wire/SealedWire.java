@@ -47,6 +47,10 @@ public final class SealedWire extends EncryptedWire {
     private int outTo;
     /** Bytes in the buffer that are not reported as taken. */
     private long unreported;
+    /** How many of them are those of the first record, and where that ends in the buffer; 0: it is sent. */
+    private int firstUnreported;
+
+    private int firstTo;
 
     // Receiving thread.
     private final RecordCipher opening;
@@ -91,7 +95,7 @@ public final class SealedWire extends EncryptedWire {
     /** Sends the ranges of {@code iovec}, or the one range if that is 0. */
     private long send(long iovec, int count, long address, long length) {
         if (!flush()) {
-            return 0;
+            return firstIfSent();
         }
         long taken = unreported;
         unreported = 0;
@@ -117,17 +121,32 @@ public final class SealedWire extends EncryptedWire {
                 }
             }
             seal(filled);
+            if (unreported == 0) {
+                firstUnreported = filled;
+                firstTo = outTo;
+            }
             unreported += filled;
             boolean full = outTo + RECORD_BYTES_MAX + OVERHEAD_BYTES > BUFFER_BYTES;
             if (full || index == count) {
                 if (!flush()) {
-                    return taken;
+                    return taken + firstIfSent();
                 }
                 taken += unreported;
                 unreported = 0;
             }
         }
         return taken;
+    }
+
+    /** The bytes of the first record, once, if all of it is sent: the peer can answer to it before the next one is sent, too. */
+    private int firstIfSent() {
+        if (outFrom < firstTo) {
+            return 0;
+        }
+        int bytes = firstUnreported;
+        firstUnreported = 0;
+        unreported -= bytes;
+        return bytes;
     }
 
     private static long length(long iovec, int index, long only) {
