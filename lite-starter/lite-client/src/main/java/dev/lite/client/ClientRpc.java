@@ -5,9 +5,11 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
+import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
@@ -139,6 +141,9 @@ final class ClientRpc implements LtRpc {
             } catch (ChannelEndedException e) {
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
                 target.ended(channel, e, timeoutNs);
+            } catch (RpcFailedException e) {
+                requireNotTaken(e);
+                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
             }
         }
         int slot = commands.tryAcquire();
@@ -170,6 +175,9 @@ final class ClientRpc implements LtRpc {
             } catch (ChannelEndedException e) {
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
                 target.ended(channel, e, timeoutNs);
+            } catch (RpcFailedException e) {
+                requireNotTaken(e);
+                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
             }
         }
         int slot = commands.tryAcquire();
@@ -184,6 +192,17 @@ final class ClientRpc implements LtRpc {
             return reply;
         } finally {
             commands.data().returnSlot(slot);
+        }
+    }
+
+    /** Whether the server of a channel was closed before it took the call, which may go through the nodes then. */
+    private static boolean isNotTaken(Throwable failure) {
+        return failure instanceof RpcFailedException e && e.status() == RpcStatus.NOT_SERVED;
+    }
+
+    private static void requireNotTaken(RpcFailedException failure) {
+        if (!isNotTaken(failure)) {
+            throw failure;
         }
     }
 
@@ -265,9 +284,9 @@ final class ClientRpc implements LtRpc {
 
             @Override
             public void failed(Throwable failure) {
-                if (failure instanceof ChannelEndedException ended) {
+                if (failure instanceof ChannelEndedException || isNotTaken(failure)) {
                     try {
-                        VIRTUAL.execute(() -> callAgain(ended));
+                        VIRTUAL.execute(() -> callAgain(failure));
                     } catch (RuntimeException | Error e) { // no memory for a thread
                         channel.complete(future, () -> future.completeExceptionally(e));
                     }
@@ -277,10 +296,12 @@ final class ClientRpc implements LtRpc {
             }
 
             /** Calls again, through the nodes, if the call was not done. */
-            private void callAgain(ChannelEndedException why) {
+            private void callAgain(Throwable why) {
                 try {
                     long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
-                    target.ended(channel, why, leftNs);
+                    if (why instanceof ChannelEndedException ended) {
+                        target.ended(channel, ended, leftNs);
+                    }
                     future.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
                 } catch (RuntimeException | Error again) {
                     future.completeExceptionally(again);

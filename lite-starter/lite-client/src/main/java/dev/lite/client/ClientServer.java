@@ -441,18 +441,21 @@ final class ClientServer implements RpcServer {
                 commands.close(id);
             } finally { // also if the node did not answer
                 refuseAhead();
-                if (hasHandler) {
-                    Thread unused = Thread.ofVirtual().name("lite-client-serve").start(this::finish);
-                } else {
-                    incoming.close();
+                if (!hasHandler) {
+                    incoming.endReceives();
                 }
+                Thread unused = Thread.ofVirtual().name("lite-client-serve").start(this::finish);
             }
         }
     }
 
-    /** Serves channels until their callers have closed them, or for {@value #FINISH_NS} ns. */
+    /** Answers the calls that are under way in channels until their callers have closed them, or for {@value #FINISH_NS} ns. */
     private void finish() {
         long endNs = System.nanoTime() + FINISH_NS;
+        if (!hasHandler) {
+            incoming.finish(endNs);
+            return;
+        }
         while (incoming.hasChannels() && System.nanoTime() - endNs < 0) {
             Polling.sleepNs(RECEIVE_PAUSE_NS);
         }

@@ -3,10 +3,12 @@ package dev.lite.client;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.FutexWords;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelGroup;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
@@ -41,6 +43,9 @@ final class IncomingCalls {
     private final long id;
     private final Made made;
     private final ChannelGroup group;
+    /** The channels of a closed server, for the calls that it has received: no thread of the application waits for them. */
+    private final ChannelGroup leaving;
+
     private final Standing standing = new Standing();
     /** The node sends no calls any more. */
     private volatile boolean left;
@@ -80,8 +85,9 @@ final class IncomingCalls {
         this.id = id;
         this.made = made;
         ClientChannels channels = commands.session().channels();
-        group = new ChannelGroup(
-                channels::left, channels.waits(), commands.session().config().spins());
+        int spins = commands.session().config().spins();
+        group = new ChannelGroup(channels::left, channels.waits(), spins);
+        leaving = new ChannelGroup(channels::left, channels.waits(), spins);
     }
 
     String function() {
@@ -101,6 +107,7 @@ final class IncomingCalls {
     /** Removes a channel and closes it. */
     void remove(ChannelServer channel) {
         group.remove(channel);
+        leaving.remove(channel);
     }
 
     /**
@@ -121,9 +128,42 @@ final class IncomingCalls {
         standing.refuse();
     }
 
+    /** Ends all waits, and {@linkplain #refuseStanding refuses}. The channels stay until {@link #finish}, for the received calls. */
+    void endReceives() {
+        group.moveTo(leaving);
+        standing.end();
+    }
+
+    /**
+     * After {@link #endReceives}: refuses the requests that still come, which then go through the nodes, until their callers have closed
+     * the channels or the deadline has passed. Then {@linkplain #close closes}.
+     */
+    void finish(long deadlineNs) {
+        try {
+            ReceivedRequest room = new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX));
+            while (!leaving.isEmpty() && deadlineNs - System.nanoTime() > 0) {
+                if (leaving.receive(room, null, deadlineNs)) {
+                    refuse(room);
+                }
+            }
+        } finally {
+            close();
+        }
+    }
+
+    private void refuse(ReceivedRequest request) {
+        try {
+            String why = String.valueOf(RpcCommandPath.closed(function).getMessage());
+            request.channel().fail(request.call(), RpcStatus.NOT_SERVED, 0, why);
+        } catch (ChannelEndedException e) {
+            // nobody waits for it
+        }
+    }
+
     /** Closes all channels, ends the waits for them, and {@linkplain #refuseStanding refuses}. */
     void close() {
         group.close();
+        leaving.close();
         standing.end();
     }
 

@@ -396,6 +396,24 @@ class ChannelCallsTest {
                         RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED));
     }
 
+    @Test
+    void aReceivedCallCanBeAnsweredAfterItsServerWasClosedAndOneThatWasNotReceivedIsRefused() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        RpcClient client = clientWithChannel(attachOnce(), server);
+        CompletableFuture<byte[]> first = client.callAsync(number(5), GENEROUS);
+        RpcCall received = server.receive(GENEROUS);
+        CompletableFuture<byte[]> second = client.callAsync(number(6), GENEROUS);
+        server.close();
+        assertThatThrownBy(second::join)
+                .cause()
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED))
+                .hasMessageContaining("nobody serves the function \"negate\" at node n1");
+        received.reply(negated(received));
+        assertThat(number(MemorySegment.ofArray(first.join()))).isEqualTo(-5);
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
     @ParameterizedTest
     @CsvSource({"false, false", "false, true", "true, false", "true, true"})
     void aCallUnderWayTellsWhetherTheServersNodeWasLostOrTheServer(boolean lostNode, boolean started) {

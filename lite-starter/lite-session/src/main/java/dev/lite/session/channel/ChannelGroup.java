@@ -126,6 +126,22 @@ public final class ChannelGroup {
         return sleepers.get() != 0;
     }
 
+    /** Moves all channels to another group; none can be added here any more. Waits return. */
+    public void moveTo(ChannelGroup other) {
+        ChannelServer[] moved;
+        synchronized (this) {
+            closed = true;
+            moved = channels;
+            channels = NONE;
+            changed();
+        }
+        for (ChannelServer channel : moved) {
+            if (!other.add(channel)) {
+                whenEnded.accept(channel);
+            }
+        }
+    }
+
     /** Removes all channels; none can be added any more. Waits return. */
     public void close() {
         synchronized (this) {
