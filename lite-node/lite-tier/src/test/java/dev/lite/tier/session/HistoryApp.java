@@ -1,0 +1,64 @@
+package dev.lite.tier.session;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.RpcClient;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.testing.Waits;
+import dev.lite.tier.testing.Inside;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+
+/** An attached application of a random history. Any thread. */
+final class HistoryApp implements AutoCloseable {
+    final String name;
+    final String node;
+    final Lite lite;
+    /** Its session ends, or will soon. */
+    volatile boolean ending;
+
+    private final Map<CallBook.Function, RpcClient> clients = new ConcurrentHashMap<>();
+    private final Object session;
+
+    HistoryApp(String name, String node, Path socket) {
+        this.name = name;
+        this.node = node;
+        lite = Lite.attach(AttachOptions.to(socket, name));
+        session = Inside.field(lite, "session", Object.class);
+    }
+
+    RpcClient client(CallBook.Function function) {
+        return clients.computeIfAbsent(function, its -> lite.rpc().bind(its.node(), its.name()));
+    }
+
+    long channelCalls() {
+        return Inside.field(Inside.field(session, "counts", Object.class), "channelCalls", LongAdder.class)
+                .sum();
+    }
+
+    /** Waits until no call is under way in its channels, and those are gone that were retired. Nobody calls. */
+    void awaitRest() {
+        Object channels = Inside.field(session, "channels", Object.class);
+        Map<?, ?> callers = Inside.field(channels, "callers", Map.class);
+        Map<?, ?> openings = Inside.field(channels, "openings", Map.class);
+        Waits.until(this + " asks for no channel", openings::isEmpty);
+        Waits.until(
+                this + " has no call in a channel, and no channel that was retired",
+                () -> callers.values().stream()
+                        .map(ChannelCaller.class::cast)
+                        .allMatch(caller -> caller.isIdle() && !caller.isRetired() && !caller.isEnded()));
+    }
+
+    @Override
+    public void close() {
+        ending = true;
+        lite.close();
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}
