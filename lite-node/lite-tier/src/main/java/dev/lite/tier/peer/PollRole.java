@@ -55,7 +55,7 @@ public final class PollRole implements AutoCloseable {
     /** Threads beside the holder rather yield: their pauses would take the processor of one that has work. */
     private static final int PAUSES_OF_OTHERS_MAX = 100;
 
-    /** A virtual thread yields so often before it parks: most answers over shared memory come within that time. */
+    /** A virtual thread that waits for an answer yields so often before it parks: most answers over shared memory come within that time. */
     private static final int YIELDS_OF_VIRTUALS = 4;
     /** The polling virtual thread lets others on its carrier run after so many looks. */
     private static final int LOOKS_OF_VIRTUAL = 32;
@@ -305,7 +305,8 @@ public final class PollRole implements AutoCloseable {
                 LockSupport.unpark(virtualPoller);
             }
         }
-        for (int i = 0; i < YIELDS_OF_VIRTUALS && !waiter.isOver(); i++) {
+        int yields = waiter.isRequest() ? 0 : YIELDS_OF_VIRTUALS;
+        for (int i = 0; i < yields && !waiter.isOver(); i++) {
             StagedWait.letOthersRun(); // the poller, on this carrier
         }
         return waiter.awaitAlone(deadlineNs, SLEEP_AT_ONCE);

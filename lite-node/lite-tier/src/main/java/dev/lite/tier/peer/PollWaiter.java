@@ -62,6 +62,14 @@ public abstract class PollWaiter {
         return true;
     }
 
+    /**
+     * Whether the condition is a request, which may come at any time. A virtual thread parks at once then: those that yield delay the
+     * one that polls for them all, and parked ones do not.
+     */
+    protected boolean isRequest() {
+        return false;
+    }
+
     /** Whether the condition is the answer of another process, which mostly comes within some pauses. */
     protected boolean isShort() {
         return false;

@@ -78,6 +78,11 @@ final class RpcFunction {
         protected boolean isOver() {
             return called;
         }
+
+        @Override
+        protected boolean isRequest() {
+            return true;
+        }
     }
 
     /** A receiver without a thread: the thread that tells it of a call also hands the call over. */
