@@ -58,7 +58,7 @@ public final class PollRole implements AutoCloseable {
     /** A virtual thread that waits for an answer yields so often before it parks: most answers over shared memory come within that time. */
     private static final int YIELDS_OF_VIRTUALS = 4;
     /** The polling virtual thread lets others on its carrier run after so many looks. */
-    private static final int LOOKS_OF_VIRTUAL = 32;
+    private static final int LOOKS_OF_VIRTUAL = 256;
 
     private static final StagedWait SLEEP_AT_ONCE = new StagedWait(0);
 
