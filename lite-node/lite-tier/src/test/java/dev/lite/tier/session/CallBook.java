@@ -32,7 +32,7 @@ final class CallBook {
     private static final long HOLD_NS = Waits.seconds(0.1).toNanos();
 
     /** An application may use a channel for about this time after the serving one has ended, of which it has not heard yet. */
-    private static final long HEARD_NS = Waits.seconds(0.3).toNanos();
+    private static final long HEARD_NS = Waits.seconds(1).toNanos();
 
     private static final long STALL_NS = Waits.seconds(0.2).toNanos();
     private static final int SLOW_MAX = 2;
