@@ -35,6 +35,8 @@ final class TlsWire extends EncryptedWire {
     private static final int RANGE_BYTES = 16;
     private static final int BINDING_BYTES = 32;
     private static final int HEADER_BYTES = 5;
+    /** A handshake and its tickets have far fewer. A peer that sends only such records would keep the thread that polls for all. */
+    private static final int WITHOUT_CONTENT_MAX = 64;
     /** The kind of a DNS name among the names of a certificate. */
     private static final Integer DNS_NAME = 2;
 
@@ -52,6 +54,9 @@ final class TlsWire extends EncryptedWire {
 
     /** Whether the last attempt to decrypt needs more bytes. */
     private boolean underflow;
+
+    /** Records in a row that had no content. */
+    private int withoutContent;
 
     /** Whether it receives more than the record that it needs. */
     private boolean readsAhead;
@@ -315,6 +320,10 @@ final class TlsWire extends EncryptedWire {
         return switch (result.getStatus()) {
             case OK -> {
                 underflow = false;
+                withoutContent = decrypted.hasRemaining() ? 0 : withoutContent + 1;
+                if (withoutContent > WITHOUT_CONTENT_MAX) {
+                    throw new SSLException("it sent %d records in a row without content".formatted(withoutContent));
+                }
                 yield 1;
             }
             case CLOSED -> {

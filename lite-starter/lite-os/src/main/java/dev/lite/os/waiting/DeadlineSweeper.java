@@ -2,6 +2,7 @@ package dev.lite.os.waiting;
 
 import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -17,6 +18,7 @@ public final class DeadlineSweeper {
     private static final long AGAIN_NS = 200_000_000;
 
     private final Runnable sweep;
+    private final Executor threads;
 
     /**
      * The times of the sweeps that are scheduled, by {@link System#nanoTime}. A further one is scheduled only before all of them: any
@@ -35,11 +37,19 @@ public final class DeadlineSweeper {
      *     virtual thread, and again a little later if it throws
      */
     public DeadlineSweeper(Runnable sweep) {
+        this(sweep, task -> {
+            Thread unused = Thread.ofVirtual().start(task);
+        });
+    }
+
+    /** @param threads starts a thread for each sweep */
+    DeadlineSweeper(Runnable sweep, Executor threads) {
         this.sweep = sweep;
+        this.threads = threads;
     }
 
     /**
-     * Schedules a sweep after a deadline. Does not block.
+     * Schedules a sweep after a deadline. Does not block. If it throws, because there is no memory for a timer, nothing is scheduled.
      *
      * @param endNs the deadline, by {@link System#nanoTime}
      */
@@ -54,9 +64,37 @@ public final class DeadlineSweeper {
             scheduled.add(endNs);
             firstNs = endNs;
         }
-        long inNs = endNs - System.nanoTime() + LATER_NS;
-        CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, Thread.ofVirtual()::start)
-                .execute(() -> sweep(endNs));
+        boolean set = false;
+        try {
+            long inNs = endNs - System.nanoTime() + LATER_NS;
+            CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, task -> begin(task, endNs))
+                    .execute(() -> sweep(endNs));
+            set = true;
+        } finally {
+            if (!set) {
+                remove(endNs); // else all later deadlines would rely on it
+            }
+        }
+    }
+
+    /** The thread of the timers. */
+    private void begin(Runnable task, long endNs) {
+        boolean begun = false;
+        try {
+            threads.execute(task);
+            begun = true;
+        } finally {
+            if (!begun) { // no memory for a thread
+                remove(endNs);
+                sweepAfter(System.nanoTime() + AGAIN_NS);
+            }
+        }
+    }
+
+    private synchronized void remove(long endNs) {
+        boolean unused = scheduled.remove(endNs);
+        Long first = scheduled.peek();
+        firstNs = first == null ? NONE : first;
     }
 
     private boolean isCovered(long endNs) {
@@ -70,11 +108,7 @@ public final class DeadlineSweeper {
     }
 
     private void sweep(long endNs) {
-        synchronized (this) {
-            boolean unused = scheduled.remove(endNs);
-            Long first = scheduled.peek();
-            firstNs = first == null ? NONE : first;
-        }
+        remove(endNs);
         boolean complete = false;
         try {
             sweep.run(); // after that: an operation that relied on this sweep is seen by it

@@ -104,4 +104,20 @@ class DeadlineSweeperTest {
         Waits.until("it was repeated", () -> sweeps.get() == 2);
         assertThat(failing.scheduled()).isZero();
     }
+
+    /** Else no operation would end at its deadline any more. */
+    @Test
+    void aSweepForWhichThereIsNoThreadIsRepeated() {
+        AtomicInteger threads = new AtomicInteger();
+        DeadlineSweeper late = new DeadlineSweeper(sweeps::incrementAndGet, task -> {
+            if (threads.incrementAndGet() == 1) {
+                throw new OutOfMemoryError("no memory for a thread, which the test expects");
+            }
+            task.run();
+        });
+        late.sweepAfter(System.nanoTime());
+        Waits.until("it was repeated", () -> sweeps.get() == 1);
+        assertThat(threads.get()).isEqualTo(2);
+        assertThat(late.scheduled()).isZero();
+    }
 }
