@@ -28,11 +28,8 @@ import dev.lite.tier.testing.CallFailures;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -127,21 +124,12 @@ class ChannelCallsTest {
         return message.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
     }
 
-    /** Mappings of channels in this process, which has both ends. */
-    private static long mappedChannels() {
-        try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
-            return lines.filter(line -> line.contains("lite-channel")).count();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
     /** Calls until there is a channel, which both ends have mapped. */
     private void callUntilThereIsAChannel(RpcClient client, long before) {
         Waits.until("there is a channel", () -> {
             assertThat(number(MemorySegment.ofArray(client.call(number(7), GENEROUS))))
                     .isEqualTo(-7);
-            return mappedChannels() >= before + 2;
+            return ChannelCases.mappedChannels() >= before + 2;
         });
     }
 
@@ -227,7 +215,7 @@ class ChannelCallsTest {
         assertThat(right).hasValue(12_000);
         server.close();
         serving.forEach(Waits::join);
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
     }
 
     @ParameterizedTest
@@ -257,10 +245,10 @@ class ChannelCallsTest {
         RpcClient client = contexts.serve();
         Waits.until("there is a channel", () -> {
             contexts.check(client);
-            return mappedChannels() == 2;
+            return ChannelCases.mappedChannels() == 2;
         });
         contexts.check(client);
-        assertThat(mappedChannels()).isEqualTo(2);
+        assertThat(ChannelCases.mappedChannels()).isEqualTo(2);
     }
 
     @ParameterizedTest
@@ -270,7 +258,7 @@ class ChannelCallsTest {
         RpcClient client = failures.serve();
         Waits.until("there is a channel", () -> {
             failures.checkHandler(client);
-            return mappedChannels() == 2;
+            return ChannelCases.mappedChannels() == 2;
         });
         failures.checkHandler(client);
     }
@@ -318,7 +306,7 @@ class ChannelCallsTest {
                 nodes.node("n0").attach("embedded").rpc().bind("n1", "negate").callAsync(number(5), GENEROUS);
         RpcCall call = server.receive(GENEROUS);
         leaving.close();
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
         assertThatThrownBy(() -> server.replyAndReceive(call, negated(call), SHORT))
                 .isInstanceOf(LiteTimeoutException.class);
         assertThat(number(MemorySegment.ofArray(throughNodes.join()))).isEqualTo(-5);
@@ -367,7 +355,7 @@ class ChannelCallsTest {
                         .allSatisfy(failure -> assertThat(failure).message().doesNotContain("may have been done"));
             }
             assertThat(served.get()).isGreaterThanOrEqualTo(replied.get());
-            Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+            Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
             at.close();
         }
     }
@@ -411,7 +399,7 @@ class ChannelCallsTest {
                 .hasMessageContaining("nobody serves the function \"negate\" at node n1");
         received.reply(negated(received));
         assertThat(number(MemorySegment.ofArray(first.join()))).isEqualTo(-5);
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
     }
 
     @ParameterizedTest
@@ -440,7 +428,7 @@ class ChannelCallsTest {
                             RpcFailedException.class,
                             e -> assertThat(e.status()).isEqualTo(RpcStatus.CANCELLED));
         }
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
     }
 
     @Test
@@ -528,7 +516,7 @@ class ChannelCallsTest {
             client.call(number(1), GENEROUS);
             return second.get() > 10;
         });
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
         its.close();
         callUntilThereIsAChannel(client, 0);
         assertThat(first.get()).isPositive();
@@ -542,12 +530,12 @@ class ChannelCallsTest {
         callUntilThereIsAChannel(client, 0);
         NodeChannels channels = nodes.node("n0").channels();
         channels.passNodes((principal, betweenHosts) -> true);
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
         for (int call = 1; call <= 100; call++) {
             assertThat(number(MemorySegment.ofArray(client.call(number(call), GENEROUS))))
                     .isEqualTo(-call);
         }
-        assertThat(mappedChannels()).isZero();
+        assertThat(ChannelCases.mappedChannels()).isZero();
         channels.passNodes((principal, betweenHosts) -> false);
         callUntilThereIsAChannel(client, 0);
     }
@@ -561,15 +549,15 @@ class ChannelCallsTest {
         QosPolicy unused = node.qos().set(QosPolicy.OFF.withMode(QosPolicy.Mode.SW_PRI));
         if (between == Between.ONE_HOST) {
             client.call(number(1), GENEROUS);
-            assertThat(mappedChannels()).isEqualTo(2);
+            assertThat(ChannelCases.mappedChannels()).isEqualTo(2);
             return;
         }
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
         for (int call = 1; call <= 100; call++) {
             assertThat(number(MemorySegment.ofArray(client.call(number(call), GENEROUS))))
                     .isEqualTo(-call);
         }
-        assertThat(mappedChannels()).isZero();
+        assertThat(ChannelCases.mappedChannels()).isZero();
         QosPolicy unusedToo = node.qos().set(QosPolicy.OFF);
         callUntilThereIsAChannel(client, 0);
     }
@@ -593,7 +581,8 @@ class ChannelCallsTest {
             LiteTimeoutException late =
                     catchThrowableOfType(LiteTimeoutException.class, () -> client.call(number(2), SHORT));
             assertThat(late).isNotNull();
-            return mappedChannels() == 2 && String.valueOf(late.getMessage()).contains("call of \"negate\" at node n1");
+            return ChannelCases.mappedChannels() == 2
+                    && String.valueOf(late.getMessage()).contains("call of \"negate\" at node n1");
         });
         for (int i = 0; i < 3; i++) {
             assertThatThrownBy(() -> client.call(number(3), SHORT))
@@ -624,7 +613,7 @@ class ChannelCallsTest {
         RpcClient client = caller.rpc().bind("n1", "negate");
         client.call(number(1), GENEROUS);
         Waits.join(first);
-        Waits.until("there is a channel", () -> mappedChannels() == 2);
+        Waits.until("there is a channel", () -> ChannelCases.mappedChannels() == 2);
         CompletableFuture<byte[]> failing = client.callAsync(number(2), GENEROUS);
         RpcCall call = server.receive(GENEROUS);
         assertThat(call.callerNode()).isEqualTo("n0");
@@ -695,6 +684,6 @@ class ChannelCallsTest {
                 return true;
             }
         });
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
     }
 }

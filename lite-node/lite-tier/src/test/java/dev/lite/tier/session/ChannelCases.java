@@ -154,6 +154,15 @@ abstract class ChannelCases {
         return Arrays.copyOf(reply, length);
     }
 
+    /** Mappings of channels in this process, which has both ends. */
+    static long mappedChannels() {
+        try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
+            return lines.filter(line -> line.contains("lite-channel")).count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     /** Descriptors of channels' memory in this process, which has both nodes and both applications, and of all sockets. */
     static long channelDescriptors() {
         try (var entries = Files.list(Path.of("/proc/self/fd"))) {

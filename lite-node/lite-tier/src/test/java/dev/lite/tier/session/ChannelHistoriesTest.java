@@ -10,11 +10,8 @@ import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.TestCluster;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -181,7 +178,7 @@ class ChannelHistoriesTest {
 
     /** All applications have ended. */
     private static void awaitNothingInApplications() {
-        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
         Waits.until(
                 "no application has a thread any more",
                 () -> applicationThreads().isEmpty());
@@ -193,14 +190,6 @@ class ChannelHistoriesTest {
                 .map(Thread::getName)
                 .filter(name -> APPLICATION_THREADS.stream().anyMatch(name::startsWith))
                 .collect(Collectors.toSet());
-    }
-
-    private static long mappedChannels() {
-        try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
-            return lines.filter(line -> line.contains("lite-channel")).count();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     /** The threads that use a processor during a while: carriers of virtual threads, and LITE's. */
