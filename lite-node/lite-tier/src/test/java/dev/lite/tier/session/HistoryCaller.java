@@ -14,7 +14,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** A thread that calls at random until it is told to stop. */
+/** A thread that makes random calls until {@link #stop}. */
 final class HistoryCaller {
     private static final int SHORT_MS_MAX = 12;
 
