@@ -85,12 +85,27 @@ final class CallTarget {
         }
     }
 
+    /** Whether {@link #failed} may return: the channel ended, or the server was closed before it took the call. */
+    static boolean mayGoThroughNodes(RuntimeException why) {
+        return why instanceof ChannelEndedException
+                || (why instanceof RpcFailedException failed && failed.status() == RpcStatus.NOT_SERVED);
+    }
+
     /**
-     * A call met the end of its channel. Returns if the call was not done, and so may go through the nodes.
+     * A call failed in its channel. Returns if it was not done, and so may go through the nodes.
      *
      * @param leftNs of the call's deadline, in nanoseconds
      */
-    void ended(ChannelCaller caller, ChannelEndedException why, long leftNs) {
+    void failed(ChannelCaller caller, RuntimeException why, long leftNs) {
+        if (!mayGoThroughNodes(why)) {
+            throw why;
+        }
+        if (why instanceof ChannelEndedException ended) {
+            ended(caller, ended, leftNs);
+        }
+    }
+
+    private void ended(ChannelCaller caller, ChannelEndedException why, long leftNs) {
         OpenChannel open = channel;
         if (open != null && open.caller() == caller && forget(open)) {
             session.channels().closeEnded(open);

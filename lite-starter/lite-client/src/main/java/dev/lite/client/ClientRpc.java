@@ -9,7 +9,6 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
-import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Durations;
@@ -138,12 +137,9 @@ final class ClientRpc implements LtRpc {
                 long length = channel.call(context, request, reply, timeoutNs);
                 commands.session().counts().channelCall(request.byteSize());
                 return length;
-            } catch (ChannelEndedException e) {
+            } catch (ChannelEndedException | RpcFailedException e) {
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
-                target.ended(channel, e, timeoutNs);
-            } catch (RpcFailedException e) {
-                requireNotTaken(e);
-                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
+                target.failed(channel, e, timeoutNs);
             }
         }
         int slot = commands.tryAcquire();
@@ -172,12 +168,9 @@ final class ClientRpc implements LtRpc {
                 byte[] reply = channel.call(context, request, timeoutNs);
                 commands.session().counts().channelCall(request.byteSize());
                 return reply;
-            } catch (ChannelEndedException e) {
+            } catch (ChannelEndedException | RpcFailedException e) {
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
-                target.ended(channel, e, timeoutNs);
-            } catch (RpcFailedException e) {
-                requireNotTaken(e);
-                timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
+                target.failed(channel, e, timeoutNs);
             }
         }
         int slot = commands.tryAcquire();
@@ -192,17 +185,6 @@ final class ClientRpc implements LtRpc {
             return reply;
         } finally {
             commands.data().returnSlot(slot);
-        }
-    }
-
-    /** Whether the server of a channel was closed before it took the call, which may go through the nodes then. */
-    private static boolean isNotTaken(Throwable failure) {
-        return failure instanceof RpcFailedException e && e.status() == RpcStatus.NOT_SERVED;
-    }
-
-    private static void requireNotTaken(RpcFailedException failure) {
-        if (!isNotTaken(failure)) {
-            throw failure;
         }
     }
 
@@ -284,9 +266,9 @@ final class ClientRpc implements LtRpc {
 
             @Override
             public void failed(Throwable failure) {
-                if (failure instanceof ChannelEndedException || isNotTaken(failure)) {
+                if (failure instanceof RuntimeException why && CallTarget.mayGoThroughNodes(why)) {
                     try {
-                        VIRTUAL.execute(() -> callAgain(failure));
+                        VIRTUAL.execute(() -> callAgain(why));
                     } catch (RuntimeException | Error e) { // no memory for a thread
                         channel.complete(future, () -> future.completeExceptionally(e));
                     }
@@ -296,12 +278,10 @@ final class ClientRpc implements LtRpc {
             }
 
             /** Calls again, through the nodes, if the call was not done. */
-            private void callAgain(Throwable why) {
+            private void callAgain(RuntimeException why) {
                 try {
                     long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
-                    if (why instanceof ChannelEndedException ended) {
-                        target.ended(channel, ended, leftNs);
-                    }
+                    target.failed(channel, why, leftNs);
                     future.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
                 } catch (RuntimeException | Error again) {
                     future.completeExceptionally(again);

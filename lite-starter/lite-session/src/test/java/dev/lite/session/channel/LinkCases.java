@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
@@ -45,6 +46,22 @@ abstract class LinkCases {
                 virtual,
                 () -> thrown.set(catchThrowable(
                         () -> assertThat(channel.call(number, timeoutNs)).isEqualTo(-number))));
+    }
+
+    /** A thread that does this for each request until the channel ends. */
+    static Thread serve(TestChannel channel, Consumer<ReceivedRequest> each) {
+        return TestChannel.start(false, () -> {
+            ReceivedRequest request = new ReceivedRequest(channel.area);
+            try {
+                while (true) {
+                    if (channel.receive(request, TestChannel.LONG_NS)) {
+                        each.accept(request);
+                    }
+                }
+            } catch (ChannelEndedException e) {
+                // the end
+            }
+        });
     }
 
     static void reply(TestChannel channel, ReceivedRequest request) {

@@ -41,25 +41,16 @@ class LinkTest extends LinkCases {
         Waits.join(server);
     }
 
-    /** Answers each request with its context and itself until the channel ends. */
-    private static void echo(TestChannel channel) {
-        ReceivedRequest request = new ReceivedRequest(channel.area);
-        try {
-            while (true) {
-                if (channel.receive(request, LONG_NS)) {
-                    channel.server.reply(request.call(), request.bytes().asSlice(0, request.length()));
-                }
-            }
-        } catch (ChannelEndedException e) {
-            // the end
-        }
+    /** Answers each request with its context and itself. */
+    private static void echo(TestChannel channel, ReceivedRequest request) {
+        channel.server.reply(request.call(), request.bytes().asSlice(0, request.length()));
     }
 
     @ParameterizedTest
     @CsvSource({"false,200", "true,200", "false,0", "true,0"})
     void messagesUpToTheWindowArriveWithTheirContexts(boolean encrypted, int spins) {
         TestChannel channel = channel(LARGE, spins, encrypted);
-        Thread server = TestChannel.start(false, () -> echo(channel));
+        Thread server = serve(channel, request -> echo(channel, request));
         Random random = new Random(1);
         for (int round = 0; round < 100; round++) {
             byte[] all = new byte[round == 0 ? LARGE.windowBytes() : random.nextInt(LARGE.windowBytes() + 1)];
@@ -79,8 +70,8 @@ class LinkTest extends LinkCases {
     void messagesLargerThanTheBuffersOfTheConnectionGoBothWaysAtOnce(boolean encrypted, int spins) {
         TestChannel channel = channel(LARGE, spins, encrypted);
         List<Thread> threads = new ArrayList<>();
-        threads.add(TestChannel.start(false, () -> echo(channel)));
-        threads.add(TestChannel.start(false, () -> echo(channel)));
+        threads.add(serve(channel, request -> echo(channel, request)));
+        threads.add(serve(channel, request -> echo(channel, request)));
         AtomicInteger right = new AtomicInteger();
         List<Thread> callers = new ArrayList<>();
         for (int i = 0; i < LARGE.slots(); i++) {
@@ -144,18 +135,9 @@ class LinkTest extends LinkCases {
         Waits.join(callIn(virtual, channel, 2, SHORT_NS, thrown));
         assertThat(thrown.get()).isInstanceOf(LiteTimeoutException.class).hasMessageContaining("no slot was free");
         Queue<Long> seen = new ConcurrentLinkedQueue<>();
-        Thread serving = TestChannel.start(false, () -> {
-            ReceivedRequest request = new ReceivedRequest(channel.area);
-            try {
-                while (true) {
-                    if (channel.receive(request, LONG_NS)) {
-                        seen.add(TestChannel.number(request));
-                        reply(channel, request);
-                    }
-                }
-            } catch (ChannelEndedException e) {
-                // the end
-            }
+        Thread serving = serve(channel, request -> {
+            seen.add(TestChannel.number(request));
+            reply(channel, request);
         });
         Waits.join(callIn(virtual, channel, 3, LONG_NS, thrown));
         assertThat(thrown.get()).isNull();
@@ -172,18 +154,9 @@ class LinkTest extends LinkCases {
         Queue<Long> seen = new ConcurrentLinkedQueue<>();
         List<Thread> serving = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            serving.add(TestChannel.start(false, () -> {
-                ReceivedRequest request = new ReceivedRequest(channel.area);
-                try {
-                    while (true) {
-                        if (channel.receive(request, LONG_NS)) {
-                            seen.add(TestChannel.number(request));
-                            reply(channel, request);
-                        }
-                    }
-                } catch (ChannelEndedException e) {
-                    // the end
-                }
+            serving.add(serve(channel, request -> {
+                seen.add(TestChannel.number(request));
+                reply(channel, request);
             }));
         }
         long seed = System.nanoTime();

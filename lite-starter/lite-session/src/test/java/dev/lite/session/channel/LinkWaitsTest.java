@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Channels between hosts: who polls for whom, who sleeps, and that nobody sleeps on when its message has come. */
+/** Channels between hosts: which thread polls, which ones sleep, and that a message wakes the thread that waits for it. */
 class LinkWaitsTest extends LinkCases {
     @ParameterizedTest
     @ValueSource(ints = {0, TestChannel.SPINS})
@@ -314,21 +314,12 @@ class LinkWaitsTest extends LinkCases {
         }
         List<Thread> serving = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            serving.add(TestChannel.start(false, () -> {
-                ReceivedRequest request = new ReceivedRequest(channel.area);
-                try {
-                    while (true) {
-                        if (channel.receive(request, LONG_NS)) {
-                            int number = (int) TestChannel.number(request);
-                            if (number < rounds) {
-                                Waits.await(releases.get(number));
-                            }
-                            reply(channel, request);
-                        }
-                    }
-                } catch (ChannelEndedException e) {
-                    // the end
+            serving.add(serve(channel, request -> {
+                int number = (int) TestChannel.number(request);
+                if (number < rounds) {
+                    Waits.await(releases.get(number));
                 }
+                reply(channel, request);
             }));
         }
         long beginNs = System.nanoTime();
