@@ -1,5 +1,6 @@
 package dev.lite.os;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.FunctionDescriptor;
@@ -27,6 +28,16 @@ final class CLibrary {
         return link(name, FunctionDescriptor.of(result, parameters), Linker.Option.captureCallState("errno"));
     }
 
+    /**
+     * A function whose second parameter is an array of the heap, of all with these four parameters: a descriptor, the array's segment,
+     * a length and flags. It must not block: the thread reaches no safepoint before it returns, and a garbage collection waits for that.
+     */
+    static MethodHandle ofArray(String name) {
+        FunctionDescriptor descriptor = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG);
+        return LINKER.downcallHandle(
+                find(name), descriptor, Linker.Option.captureCallState("errno"), Linker.Option.critical(true));
+    }
+
     /** A function declared with {@code ...}, called with these parameters, of which the first {@code fixed} are named. */
     static MethodHandle variadic(String name, int fixed, MemoryLayout result, MemoryLayout... parameters) {
         return link(
@@ -37,12 +48,15 @@ final class CLibrary {
     }
 
     private static MethodHandle link(String name, FunctionDescriptor descriptor, Linker.Option... options) {
-        var symbol = LINKER.defaultLookup()
+        MethodType type = descriptor.toMethodType().insertParameterTypes(0, MemorySegment.class);
+        return MethodHandles.explicitCastArguments(LINKER.downcallHandle(find(name), words(descriptor), options), type);
+    }
+
+    private static MemorySegment find(String name) {
+        return LINKER.defaultLookup()
                 .find(name)
                 .orElseThrow(() -> new UnsupportedOperationException(
                         "the C library of this system has no '%s'; LITE needs glibc 2.27 or newer".formatted(name)));
-        MethodType type = descriptor.toMethodType().insertParameterTypes(0, MemorySegment.class);
-        return MethodHandles.explicitCastArguments(LINKER.downcallHandle(symbol, words(descriptor), options), type);
     }
 
     /**

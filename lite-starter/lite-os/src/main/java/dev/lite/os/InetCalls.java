@@ -33,6 +33,7 @@ final class InetCalls {
     private static final int SOCK_STREAM = 1;
     private static final int SOCK_NONBLOCK = 0x800;
     private static final int SOCK_CLOEXEC = 0x80000;
+    private static final int MSG_DONTWAIT = 0x40;
     private static final int MSG_NOSIGNAL = 0x4000;
     private static final int IPV4_BYTES = 16;
     private static final int IPV6_BYTES = 28;
@@ -68,6 +69,12 @@ final class InetCalls {
             CLibrary.function("getpeername", JAVA_INT, JAVA_INT, CLibrary.POINTER, CLibrary.POINTER);
 
     private InetCalls() {}
+
+    /** The calls with arrays; linked only in processes that use them. */
+    private static final class OfArrays {
+        static final MethodHandle SEND = CLibrary.ofArray("send");
+        static final MethodHandle RECV = CLibrary.ofArray("recv");
+    }
 
     /** Creates a stream socket of the address's family, or throws {@link OsException}. */
     static int socket(InetAddress address, boolean blocking) {
@@ -170,6 +177,26 @@ final class InetCalls {
     static long send(CallState state, int descriptor, long address, long length) {
         try {
             return (long) SEND.invokeExact(state.capture, descriptor, address, length, MSG_NOSIGNAL);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
+
+    /** The socket must not block. */
+    static long send(CallState state, int descriptor, MemorySegment array, long length) {
+        try {
+            return (long) OfArrays.SEND.invokeExact(
+                    state.capture, (long) descriptor, array, length, (long) (MSG_NOSIGNAL | MSG_DONTWAIT));
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
+
+    /** The socket must not block. */
+    static long receive(CallState state, int descriptor, MemorySegment array, long length) {
+        try {
+            return (long)
+                    OfArrays.RECV.invokeExact(state.capture, (long) descriptor, array, length, (long) MSG_DONTWAIT);
         } catch (Throwable e) {
             throw CLibrary.impossible(e);
         }

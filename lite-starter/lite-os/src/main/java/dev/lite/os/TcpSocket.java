@@ -1,5 +1,6 @@
 package dev.lite.os;
 
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
@@ -91,6 +92,25 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
+     * {@link #send(long, long)} from an array of bytes, without a copy. A garbage collection waits for the call, which does not block.
+     *
+     * @param from the array's segment, or a part of it
+     */
+    public long send(MemorySegment from) {
+        int number = descriptor.acquire("send");
+        try {
+            var state = CallState.current();
+            long sent;
+            do {
+                sent = InetCalls.send(state, number, from, from.byteSize());
+            } while (sent < 0 && state.errno() == Errno.EINTR);
+            return taken(state, sent, "send");
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /**
      * Sends as many bytes of several ranges, in order, as the system accepts now.
      *
      * @param iovec the address of {@code count} pairs of address and length, 8 bytes each
@@ -137,6 +157,25 @@ public final class TcpSocket extends Pollable {
             long received;
             do {
                 received = InetCalls.receive(state, number, address, length);
+            } while (received < 0 && state.errno() == Errno.EINTR);
+            return received == 0 ? END : taken(state, received, "recv");
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /**
+     * {@link #receive(long, long)} into an array of bytes, without a copy. A garbage collection waits for the call, which does not block.
+     *
+     * @param to the array's segment, or a part of it; at least 1 byte
+     */
+    public long receive(MemorySegment to) {
+        int number = descriptor.acquire("recv");
+        try {
+            var state = CallState.current();
+            long received;
+            do {
+                received = InetCalls.receive(state, number, to, to.byteSize());
             } while (received < 0 && state.errno() == Errno.EINTR);
             return received == 0 ? END : taken(state, received, "recv");
         } finally {

@@ -71,6 +71,32 @@ class TcpSocketTest {
     }
 
     @Test
+    void partsOfArraysAreSentAndReceivedInTheirPlace() {
+        try (var pair = Pair.open("127.0.0.1")) {
+            byte[] sent = {1, 2, 3, 4};
+            byte[] got = new byte[4];
+            var room = MemorySegment.ofArray(got).asSlice(1, 2);
+            assertThat(pair.accepted().receive(room)).as("there is no input").isZero();
+            assertThat(pair.client().send(MemorySegment.ofArray(sent).asSlice(1)))
+                    .isEqualTo(3);
+            assertThat(pair.accepted().awaitReadable(Waits.seconds(10).toNanos()))
+                    .isTrue();
+            assertThat(pair.accepted().receive(room)).isEqualTo(2);
+            assertThat(got).containsExactly(0, 2, 3, 0);
+            assertThat(pair.accepted().receive(room)).isEqualTo(1);
+            assertThat(got).containsExactly(0, 4, 3, 0);
+            pair.client().shutdownOutput();
+            assertThat(pair.accepted().awaitPeerEnd(Waits.seconds(10).toNanos()))
+                    .isTrue();
+            assertThat(pair.accepted().receive(room)).isEqualTo(TcpSocket.END);
+            pair.accepted().close();
+            assertThatThrownBy(() -> pair.accepted().send(MemorySegment.ofArray(sent)))
+                    .isInstanceOfSatisfying(
+                            OsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EBADF));
+        }
+    }
+
+    @Test
     void severalRangesAreSentInOneCallAndInOrder() {
         try (var pair = Pair.open("127.0.0.1")) {
             var data = arena.allocateFrom(JAVA_BYTE, "abcdefghij".getBytes(java.nio.charset.StandardCharsets.US_ASCII));

@@ -24,6 +24,9 @@ public final class BenchNode implements AutoCloseable {
     /** Long, because the benchmark may keep the processors busy. */
     private static final Duration SESSION_TIMEOUT = Duration.ofSeconds(20);
 
+    /** What protects data between nodes, for comparisons of the protection itself; see {@code lite.node.tcp.protection}. */
+    private static final String PROTECTION = System.getProperty("lite.bench.protection", "encrypted");
+
     private static final Duration START = Duration.ofSeconds(30);
     private static final Duration CONNECT = Duration.ofSeconds(10);
 
@@ -79,7 +82,7 @@ public final class BenchNode implements AutoCloseable {
                 .arena(spec.place.resolve("arenas"), false)
                 .deadline(START)
                 .channelsMax(spec.channels)
-                .fabricOptions("tcp", Map.of("secret", "the benchmark's secret"))
+                .fabricOptions("tcp", Map.of("secret", "the benchmark's secret", "protection", PROTECTION))
                 .build();
         CuratorDirectory directory = openDirectory(spec);
         return new BenchNode(directory, LiteNode.start(config, directory, List.of(fabric)));

@@ -56,7 +56,8 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         }
 
         private Wire protectedWire() {
-            return keys == null ? wire : new SealedWire(wire, keys.send(), keys.receive());
+            // Keys are agreed on only without TLS: the wire is plain.
+            return keys == null ? wire : new SealedWire(new PlainWire(socket), keys.send(), keys.receive());
         }
     }
 

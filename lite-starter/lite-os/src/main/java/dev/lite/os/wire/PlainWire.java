@@ -1,9 +1,10 @@
 package dev.lite.os.wire;
 
 import dev.lite.os.TcpSocket;
+import java.lang.foreign.MemorySegment;
 
 /** A wire without encryption: passes all calls to the socket. */
-public final class PlainWire implements Wire {
+public final class PlainWire implements ArrayWire {
     private final TcpSocket socket;
 
     /** Whether the last receive emptied the socket. Used by the receiving thread. */
@@ -28,6 +29,18 @@ public final class PlainWire implements Wire {
     public long receive(long address, long length) {
         long received = socket.receive(address, length);
         drained = received >= 0 && received < length;
+        return received;
+    }
+
+    @Override
+    public long send(MemorySegment from) {
+        return socket.send(from);
+    }
+
+    @Override
+    public long receive(MemorySegment to) {
+        long received = socket.receive(to);
+        drained = received >= 0 && received < to.byteSize();
         return received;
     }
 

@@ -60,20 +60,24 @@ final class RecordCipher {
         return new SecretKeySpec(Arrays.copyOf(keyMaterial, KEY_BYTES), "AES");
     }
 
-    /** Writes a record: length, encrypted content, tag. */
-    void seal(byte[] content, int length, byte[] record) throws GeneralSecurityException {
-        INT.set(record, 0, length);
-        begin(record);
-        int unused = cipher.doFinal(content, 0, length, record, SealedWire.LENGTH_BYTES);
+    /**
+     * Makes a record, which begins at {@code at}, of its content, which is in its place: writes the length, encrypts the content, adds
+     * the tag.
+     */
+    void seal(byte[] records, int at, int length) throws GeneralSecurityException {
+        INT.set(records, at, length);
+        begin(records, at);
+        int content = at + SealedWire.LENGTH_BYTES;
+        int unused = cipher.doFinal(records, content, length, records, content);
     }
 
-    /** Checks and decrypts a record whose content has this length. */
-    void open(byte[] record, int length, byte[] content) throws GeneralSecurityException {
-        begin(record);
-        int unused = cipher.doFinal(record, SealedWire.LENGTH_BYTES, length + TAG_BYTES, content, 0);
+    /** Checks and decrypts the record that begins at {@code at} and whose content has this length. */
+    void open(byte[] records, int at, int length, byte[] content) throws GeneralSecurityException {
+        begin(records, at);
+        int unused = cipher.doFinal(records, at + SealedWire.LENGTH_BYTES, length + TAG_BYTES, content, 0);
     }
 
-    private void begin(byte[] record) throws GeneralSecurityException {
+    private void begin(byte[] record, int at) throws GeneralSecurityException {
         if (records == RECORDS_PER_KEY) {
             keyMaterial = KDF.getInstance("HKDF-SHA256")
                     .deriveData(
@@ -84,6 +88,6 @@ final class RecordCipher {
         LONG.set(nonce, 0, records);
         records++;
         cipher.init(mode, key, new GCMParameterSpec(TAG_BITS, nonce));
-        cipher.updateAAD(record, 0, SealedWire.LENGTH_BYTES);
+        cipher.updateAAD(record, at, SealedWire.LENGTH_BYTES);
     }
 }

@@ -20,13 +20,12 @@ class RecordCipherTest {
         RecordCipher sealing = RecordCipher.sealing(keyMaterial);
         RecordCipher opening = RecordCipher.opening(keyMaterial);
         byte[] first = new byte[1 + OVERHEAD];
-        sealing.seal(new byte[] {7}, 1, first);
-        opening.open(first, 1, content);
-        byte[] sent = {7};
+        seal(sealing, 7, first);
+        opening.open(first, 0, 1, content);
         for (long i = 1; i < RecordCipher.RECORDS_PER_KEY + 2; i++) {
             content[0] = 0;
-            sealing.seal(sent, 1, record);
-            opening.open(record, 1, content);
+            seal(sealing, 7, record);
+            opening.open(record, 0, 1, content);
             if (content[0] != 7) {
                 throw new AssertionError("record %d became %d".formatted(i, content[0]));
             }
@@ -41,21 +40,21 @@ class RecordCipherTest {
     @Test
     void aRecordIsAuthenticOnlyInItsPlaceAndWithItsLength() throws GeneralSecurityException {
         RecordCipher sealing = RecordCipher.sealing(keyMaterial);
-        sealing.seal(new byte[] {1}, 1, record);
+        seal(sealing, 1, record);
         byte[] second = new byte[1 + OVERHEAD];
-        sealing.seal(new byte[] {2}, 1, second);
+        seal(sealing, 2, second);
 
-        assertThatThrownBy(() -> RecordCipher.opening(keyMaterial).open(second, 1, content))
+        assertThatThrownBy(() -> RecordCipher.opening(keyMaterial).open(second, 0, 1, content))
                 .as("the second one first")
                 .isInstanceOf(AEADBadTagException.class);
         RecordCipher opening = RecordCipher.opening(keyMaterial);
-        opening.open(record, 1, content);
-        assertThatThrownBy(() -> opening.open(record, 1, content))
+        opening.open(record, 0, 1, content);
+        assertThatThrownBy(() -> opening.open(record, 0, 1, content))
                 .as("the first one again")
                 .isInstanceOf(AEADBadTagException.class);
         byte[] longer = record.clone();
         longer[0] = 0;
-        assertThatThrownBy(() -> RecordCipher.opening(keyMaterial).open(longer, 1, content))
+        assertThatThrownBy(() -> RecordCipher.opening(keyMaterial).open(longer, 0, 1, content))
                 .as("another length in front of it")
                 .isInstanceOf(AEADBadTagException.class);
     }
@@ -64,9 +63,14 @@ class RecordCipherTest {
     void nothingOfARecordCanBeReadWithoutTheKey() throws GeneralSecurityException {
         byte[] other = keyMaterial.clone();
         other[0] = 1;
-        RecordCipher.sealing(keyMaterial).seal(new byte[] {1}, 1, record);
+        seal(RecordCipher.sealing(keyMaterial), 1, record);
 
-        assertThatThrownBy(() -> RecordCipher.opening(other).open(record, 1, content))
+        assertThatThrownBy(() -> RecordCipher.opening(other).open(record, 0, 1, content))
                 .isInstanceOf(AEADBadTagException.class);
+    }
+
+    private static void seal(RecordCipher cipher, int content, byte[] record) throws GeneralSecurityException {
+        record[SealedWire.LENGTH_BYTES] = (byte) content;
+        cipher.seal(record, 0, 1);
     }
 }

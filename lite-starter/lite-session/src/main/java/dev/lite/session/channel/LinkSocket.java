@@ -24,7 +24,7 @@ public record LinkSocket(TcpSocket socket, Wire wire) {
 
     static LinkSocket of(TcpSocket socket, LinkKeys keys) {
         try {
-            Wire plain = new PlainWire(socket);
+            PlainWire plain = new PlainWire(socket);
             return new LinkSocket(socket, keys.isNone() ? plain : new SealedWire(plain, keys.send(), keys.receive()));
         } catch (RuntimeException | Error e) { // for example no memory for the buffers
             socket.close();
