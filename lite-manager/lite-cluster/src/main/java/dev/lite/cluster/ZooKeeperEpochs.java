@@ -99,15 +99,21 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         return answer.is(Code.NONODE) ? Epoch.NONE : decode(answer.get().bytes());
     }
 
-    /** The last incarnation of each node, by id: the versions of the nodes' id znodes. */
+    /**
+     * The last incarnation of each node, by id: the versions of the nodes' id znodes.
+     *
+     * @throws ClusterUnavailableException also if somebody without the cluster's secret wrote one: without that node, others would take its
+     *     memory while it still uses it
+     */
     Map<Integer, Long> incarnations(Deadline deadline) {
         String what = "read the incarnations of the nodes";
         CompletableFuture<?> synced = session.sync(paths.ids);
         CompletableFuture<Answer<List<String>>> names = session.children(paths.ids);
         session.await(synced, deadline, what);
         Map<Integer, Long> last = new HashMap<>();
-        known(session.await(names, deadline, what).get(), deadline, what)
-                .forEach(node -> last.put(node.id(), node.lastIncarnation()));
+        for (ZooKeeperSession.Data id : ids(session.await(names, deadline, what).get(), deadline, what)) {
+            last.put(idOf(id), (long) id.stat().getVersion());
+        }
         return last;
     }
 
@@ -133,19 +139,26 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     }
 
     private List<Known> known(List<String> names, Deadline deadline, String what) {
-        Map<String, CompletableFuture<Answer<ZooKeeperSession.Data>>> reading = new HashMap<>();
-        names.forEach(name -> reading.put(name, session.getData(paths.id(name))));
         List<Known> known = new ArrayList<>();
-        reading.forEach((name, pending) -> {
-            ZooKeeperSession.Data data = session.await(pending, deadline, what).get();
-            // A forged id must not keep the others from being removed.
-            data.trusted()
-                    .ifPresent(bytes -> known.add(new Known(
-                            NodeIdStore.parse(paths.id(name), new String(bytes, StandardCharsets.UTF_8)),
-                            name,
-                            data.stat().getVersion())));
-        });
+        for (ZooKeeperSession.Data id : ids(names, deadline, what)) {
+            if (id.trusted().isPresent()) { // a forged id must not keep the others from being removed
+                String name = id.path().substring(paths.ids.length() + 1);
+                known.add(new Known(idOf(id), name, id.stat().getVersion()));
+            }
+        }
         return known;
+    }
+
+    private List<ZooKeeperSession.Data> ids(List<String> names, Deadline deadline, String what) {
+        List<CompletableFuture<Answer<ZooKeeperSession.Data>>> reading =
+                names.stream().map(name -> session.getData(paths.id(name))).toList();
+        return reading.stream()
+                .map(pending -> session.await(pending, deadline, what).get())
+                .toList();
+    }
+
+    private static int idOf(ZooKeeperSession.Data id) {
+        return NodeIdStore.parse(id.path(), new String(id.bytes(), StandardCharsets.UTF_8));
     }
 
     private Map<Integer, Ack> acks(List<NodeRecord> nodes, Deadline deadline, String what) {

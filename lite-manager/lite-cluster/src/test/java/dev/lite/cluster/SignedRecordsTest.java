@@ -186,6 +186,20 @@ class SignedRecordsTest {
         assertThat(member.epoch()).isEqualTo(before);
     }
 
+    /** Else the memory of an LMR could be given to another one while a process still has it mapped of which this node has not heard. */
+    @Test
+    void nobodyTakesANodeForGoneWhoseIdAStrangerRewrote() throws KeeperException, InterruptedException {
+        CuratorDirectory member = open(OLD);
+        NodeRecord ours = member.register(advert("ours"), DEADLINE);
+        assertThat(member.incarnationsNow(DEADLINE)).containsEntry(ours.id(), ours.incarnation());
+
+        write(paths.id("ours"), bytes("0"));
+
+        assertThatThrownBy(() -> member.incarnationsNow(DEADLINE))
+                .isInstanceOf(ClusterUnavailableException.class)
+                .hasMessageContaining("is refused: it is not signed with the cluster's secret");
+    }
+
     @Test
     void theSecretChangesInThreeSteps() throws KeeperException, InterruptedException {
         CuratorDirectory before = open(OLD);
