@@ -184,9 +184,17 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         Peer peer = links.awaitPeer(node, deadline);
         Calls ofPeer = callsOf(peer);
         Call call = ofPeer.take(kind.slots(), deadline);
-        Post post = send(peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
-        if (post != Post.DONE && post != Post.ACCEPTED) {
-            ofPeer.giveBack(call);
+        boolean sent = false;
+        Post post;
+        try {
+            post = send(peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
+            sent = post == Post.DONE || post == Post.ACCEPTED;
+        } finally {
+            if (!sent) {
+                ofPeer.giveBack(call);
+            }
+        }
+        if (!sent) {
             throw post == Post.BUSY
                     ? new LiteTimeoutException(deadline.expired(
                             "posting a control request to node " + peer.hello().node()))

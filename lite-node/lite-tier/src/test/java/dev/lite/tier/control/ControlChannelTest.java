@@ -73,13 +73,19 @@ class ControlChannelTest {
         }
 
         Node(Path root, int id, long process, FabricProvider provider) throws IOException {
+            this(root, id, process, provider, 0);
+        }
+
+        /** @param farther by how much the offset of its slots is too large in its hello */
+        Node(Path root, int id, long process, FabricProvider provider, long farther) throws IOException {
             this.id = id;
             this.process = process;
             String name = "n" + id;
             Path run = Files.createDirectories(root.resolve("run-" + name));
             arena = NodeArena.open(
                     new ArenaConfig(root, "c", name, ArenaConfig.BYTES_MIN, 64, 4, ArenaConfig.Kept.AFTER_CRASH));
-            Hello hello = new Hello("c", id, name, process, arena.id(), arena.controlOffset(), arena.peersMax());
+            Hello hello =
+                    new Hello("c", id, name, process, arena.id(), arena.controlOffset() + farther, arena.peersMax());
             links = new PeerLinks(
                     hello,
                     "host",
@@ -198,6 +204,23 @@ class ControlChannelTest {
         for (int round = 0; round < 10; round++) { // more rounds than there are slots
             assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(9)).getInt())
                     .isEqualTo(9);
+        }
+    }
+
+    /** Else some such requests would use up the slots, and later ones would wait for one until their deadlines. */
+    @Test
+    void aRequestThatCannotBePostedReturnsItsSlot() throws IOException {
+        try (Node strange = new Node(root, 2, 3, new ShmFabricProvider(), 1L << 40)) {
+            List<NodeRecord> live = List.of(strange.record(), caller.record());
+            for (Node node : List.of(strange, caller)) {
+                node.links.start();
+                node.links.setLive(live);
+            }
+            for (int round = 0; round < 10; round++) { // more rounds than there are slots
+                assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                        .isThrownBy(() -> caller.channel.call(
+                                2, ControlKind.MEMSET, new ControlMessage(), Deadline.in(Waits.seconds(10))));
+            }
         }
     }
 
