@@ -226,18 +226,20 @@ final class Retirement {
         for (Candidate candidate : some) {
             sort(candidate, dead, unused);
         }
+        remove(dead); // first: the question fails if a node does not answer, and sessions may wait for the names of
+        // dead words
         for (Kind kind : Kind.values()) {
             removeUsed(kind, unused);
         }
+        List<Candidate> retired = new ArrayList<>();
         for (Candidate candidate : unused) {
             if (homes.retire(candidate.word)) {
-                dead.add(candidate);
+                retired.add(candidate);
             } else {
                 candidate.delay(idle); // somebody uses it again
             }
         }
-        raiseFloor(dead);
-        remove(dead);
+        remove(retired);
     }
 
     private void sort(Candidate candidate, List<Candidate> dead, List<Candidate> unused) {
@@ -302,6 +304,7 @@ final class Retirement {
 
     /** Removes dead words side by side: the directory answers many requests about as fast as one. */
     private void remove(List<Candidate> dead) {
+        raiseFloor(dead);
         Deadline deadline = Deadline.in(DIRECTORY);
         List<CompletableFuture<Void>> removals = dead.stream()
                 .map(candidate -> CompletableFuture.runAsync(() -> remove(candidate, deadline), executor))

@@ -183,6 +183,26 @@ class RemovedWordsTest {
         awaitNoWords(cluster, 2);
     }
 
+    /** Else nobody could use its name as long as some node is paused, or cut off from the home, and other words are unused. */
+    @Test
+    void aDeadWordIsRemovedAlthoughANodeDoesNotAnswerWhetherItUsesOthers() {
+        TestCluster cluster = cluster(3, NEVER);
+        useOnce(cluster.node(0), "x"); // n0 is its home
+        useOnce(cluster.node(0), "unused");
+        Named word = word(cluster, "lock/x");
+        network.pause("n2");
+        cluster.node(0).setNameIdle(SOON);
+        SyncService home = Inside.field(cluster.node(0), "sync", SyncService.class);
+        Retirement retirement = Inside.field(home, "retirement", Retirement.class);
+        AtomicBoolean sweeping = Inside.field(retirement, "sweeping", AtomicBoolean.class);
+        Waits.until("the home asks all nodes", sweeping::get);
+        retire(cluster.node(0), word);
+
+        useOnce(cluster.node(1), "x");
+
+        network.resume("n2");
+    }
+
     @Test
     void theTokensOfANameGrowAcrossItsWords() {
         TestCluster cluster = cluster(2, SOON);
