@@ -220,6 +220,13 @@ final class RpcBindings {
                         "node %s gives rings of %d bytes, and not of %d"
                                 .formatted(peer.hello().node(), ring.bytes(), ringBytes));
             }
+            long arenaBytes = peer.endpoint().remoteSize();
+            if (ring.offset() < 0 || ring.offset() > arenaBytes - ringBytes) {
+                throw new RpcFailedException(
+                        RpcStatus.UNKNOWN,
+                        "node %s gave a ring at %d of %d bytes, which is not in its arena of %d bytes"
+                                .formatted(peer.hello().node(), ring.offset(), ringBytes, arenaBytes));
+            }
             bound = true;
             RpcSlotShare its = share != null
                     ? share

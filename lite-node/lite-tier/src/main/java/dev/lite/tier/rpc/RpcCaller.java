@@ -302,13 +302,18 @@ final class RpcCaller {
         long callId = slot.callId;
         call.begin(this, target, slot);
         slot.posted(call);
-        Post post = post(
-                binding,
-                slot,
-                place,
-                length,
-                Poster.NOBODY,
-                call.isSoon() && binding.peer.pollRole().wasMine());
+        Post post;
+        try {
+            boolean soon = call.isSoon() && binding.peer.pollRole().wasMine();
+            post = post(binding, slot, place, length, Poster.NOBODY, soon);
+        } catch (RuntimeException | Error e) { // nobody else ends the call
+            Unrecoverable.report(e);
+            if (slot.endPosted(call, RpcSlot.OWNED)) {
+                cancel(binding, slot, place, length);
+                call.failed(exception("the call could not be posted", e));
+            }
+            return true;
+        }
         // From here on another thread may have ended the call, and the slot may have another one.
         if (post == Post.BUSY) {
             call.later(() -> postLater(binding, slot, place, length, callId, call));
@@ -422,6 +427,7 @@ final class RpcCaller {
             if (held) {
                 role.release();
             }
+            cancel(binding, slot, place, length);
             throw e;
         }
         deadlineNs = started(deadlineNs, timeoutNs);
@@ -585,19 +591,28 @@ final class RpcCaller {
     }
 
     /**
-     * Sends the reserved entry as cancelled, so that the server frees its room. Otherwise the ring would have a hole.
+     * Sends the reserved entry as cancelled, so that the server frees its room. Otherwise the ring would have a hole. Then the slot is
+     * free, also if that fails.
      */
     private void cancel(RpcBinding binding, RpcSlot slot, int place, int length) {
         long word = slot.outAddress + RpcWire.PADDING_AND_FLAGS;
         RawMemory.putInt(word, RawMemory.getInt(word) | RpcWire.FLAG_CANCELLED);
         slot.state(RpcSlot.SENDING);
         engine.execute(() -> {
-            Post post;
-            while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
-                Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
-            }
-            if (post != Post.ACCEPTED) {
-                slot.giveBack();
+            Post post = Post.CLOSED;
+            try {
+                while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
+                    Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
+                }
+            } catch (IndexOutOfBoundsException e) {
+                log.error(
+                        "node {} gave a ring that is not in its arena",
+                        binding.peer.hello().node(),
+                        e);
+            } finally {
+                if (post != Post.ACCEPTED) {
+                    slot.giveBack();
+                }
             }
         });
     }

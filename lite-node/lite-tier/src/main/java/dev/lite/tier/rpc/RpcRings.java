@@ -3,6 +3,8 @@ package dev.lite.tier.rpc;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.peer.Peer;
 import java.util.ArrayDeque;
@@ -123,12 +125,20 @@ final class RpcRings {
      * @throws LimitExceededException if the connection has reached its limit of rings or the node that of large ones, or the arena
      *     has no room
      * @throws NodeUnreachableException if the connection has ended
+     * @throws RpcFailedException if the word for the head is not in the caller's arena
      */
     synchronized RpcRing make(
             Peer peer, RpcFunction function, String principal, int size, long callerHead, int generation) {
         if (!connected.test(peer)) {
             throw new NodeUnreachableException("the connection to node %s ended while the function \"%s\" was bound"
                     .formatted(peer.hello().node(), function.name));
+        }
+        long headMax = peer.endpoint().remoteSize() - Long.BYTES;
+        if (callerHead < 0 || callerHead > headMax || callerHead % Long.BYTES != 0) {
+            throw new RpcFailedException(
+                    RpcStatus.REFUSED,
+                    "node %s wants the head of a ring at %d; it must be a multiple of %d, at most %d"
+                            .formatted(peer.hello().node(), callerHead, Long.BYTES, headMax));
         }
         OfConnection known = connections.get(peer);
         RpcRing abandoned = known == null ? null : abandoned(known, function, principal, size, generation);

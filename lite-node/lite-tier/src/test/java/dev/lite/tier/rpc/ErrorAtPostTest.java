@@ -8,6 +8,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.peer.Peer;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
@@ -15,6 +16,9 @@ import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -25,11 +29,65 @@ class ErrorAtPostTest {
     @TempDir(factory = InDevShm.class)
     Path root;
 
+    private TestCluster cluster;
+
+    @BeforeEach
+    void start() {
+        cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+    }
+
+    @AfterEach
+    void stop() {
+        cluster.close();
+    }
+
+    private interface Posts {
+        void of(FunctionClient client, RpcBinding binding);
+    }
+
     /** Else no thread would poll the fabric any more. */
     @Test
-    void itsThreadDoesNotKeepThePollRole() throws ReflectiveOperationException {
-        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
-                Lite remote = cluster.attach(1);
+    void itsThreadDoesNotKeepThePollRole() {
+        withFailingPosts((client, binding) -> {
+            assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(IndexOutOfBoundsException.class);
+
+            Waits.until("the role is free", binding.peer.pollRole()::take);
+            binding.peer.pollRole().release();
+        });
+    }
+
+    /** Else such calls would use up the slots of their function, also for the next connection. */
+    @Test
+    void itReturnsItsSlot() {
+        withFailingPosts((client, binding) -> {
+            assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(IndexOutOfBoundsException.class);
+
+            Waits.until("its slot is free", () -> slots(binding.peer) == 0);
+        });
+    }
+
+    @Test
+    void aCallForWhichNoThreadWaitsReturnsItsSlotAndFails() {
+        withFailingPosts((client, binding) -> {
+            assertThat(client.callAsync(new byte[8], LONG))
+                    .failsWithin(LONG)
+                    .withThrowableThat()
+                    .withCauseInstanceOf(IndexOutOfBoundsException.class);
+
+            Waits.until("its slot is free", () -> slots(binding.peer) == 0);
+        });
+    }
+
+    /** The slots of calls to a node. */
+    private int slots(Peer peer) {
+        AtomicInteger found = new AtomicInteger();
+        RpcEngine engine = Inside.field(cluster.node(0), "rpc", RpcEngine.class);
+        Inside.field(engine, "slots", RpcSlots.class).forEachOf(peer, slot -> found.incrementAndGet());
+        return found.get();
+    }
+
+    private void withFailingPosts(Posts posts) {
+        try (Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
             TierSession session = cluster.node(0).open("app", "test");
             FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
@@ -37,17 +95,22 @@ class ErrorAtPostTest {
             server.receive(LONG).reply(new byte[1]);
             assertThat(first).succeedsWithin(LONG);
             RpcBinding binding = Inside.field(client, "binding", RpcBinding.class);
+            moveRing(binding);
+            Waits.until("the role is free", binding.peer.pollRole()::take);
+            binding.peer.pollRole().release();
+
+            posts.of(client, binding);
+            session.close();
+        }
+    }
+
+    private static void moveRing(RpcBinding binding) {
+        try {
             Field offset = RpcBinding.class.getDeclaredField("ringOffset");
             offset.setAccessible(true);
             offset.setLong(binding, Long.MAX_VALUE / 2);
-            Waits.until("the role is free", binding.peer.pollRole()::take);
-            binding.peer.pollRole().release();
-
-            assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(IndexOutOfBoundsException.class);
-
-            Waits.until("the role is free", binding.peer.pollRole()::take);
-            binding.peer.pollRole().release();
-            session.close();
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError("a binding has no ring", e);
         }
     }
 }

@@ -26,6 +26,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Rings and bindings while connections end and are replaced, each step in a fixed order. */
 class RpcConnectionsTest {
@@ -45,6 +47,8 @@ class RpcConnectionsTest {
     private RpcRings rings;
     private RpcBindings bindings;
     private boolean knowsLargeRings = true;
+    /** Where the server's node says that the ring is. */
+    private long ringOffset;
     /** What the server's node does when it is asked for a ring. */
     private final Deque<Runnable> server = new ArrayDeque<>();
 
@@ -76,7 +80,7 @@ class RpcConnectionsTest {
         if (step != null) {
             step.run();
         }
-        return new RpcBindings.Ring(number, 0, knowsLargeRings ? bytes : RpcWire.RING_BYTES);
+        return new RpcBindings.Ring(number, ringOffset, knowsLargeRings ? bytes : RpcWire.RING_BYTES);
     }
 
     private static void awaitLatch(CountDownLatch latch) {
@@ -153,6 +157,32 @@ class RpcConnectionsTest {
         RpcRing ring = make(next);
         assertThat(rings.get(next, ring.id)).isSameAs(ring);
         assertThat(disconnect(next)).as("rings removed with their connection").isEqualTo(1);
+    }
+
+    /** Its calls could not be posted, and the function could not be called until the connection ends. */
+    @ParameterizedTest
+    @ValueSource(longs = {-RpcWire.UNIT_BYTES, BYTES - RpcWire.RING_BYTES + RpcWire.UNIT_BYTES, Long.MAX_VALUE})
+    void aRingThatDoesNotLieInTheServersArenaIsNotUsedAndTheNextOneIs(long outside) {
+        Peer peer = connect();
+        ringOffset = outside;
+        assertThatThrownBy(() -> bind(peer, "f"))
+                .isInstanceOf(RpcFailedException.class)
+                .hasMessageContaining("a ring at %d", outside);
+        ringOffset = BYTES - RpcWire.RING_BYTES;
+        assertThat(bind(peer, "f").ringOffset).isEqualTo(ringOffset);
+    }
+
+    /** The server's thread could not report the head of the ring. */
+    @ParameterizedTest
+    @ValueSource(longs = {-Long.BYTES, BYTES, 4, Long.MAX_VALUE - 7})
+    @SuppressWarnings("NullAway") // nobody calls the function
+    void aRingWhoseHeadDoesNotLieInTheCallersArenaIsNotMade(long outside) {
+        Peer peer = connect();
+        RpcFunction function = new RpcFunction("f", null);
+        assertThatThrownBy(() -> rings.make(peer, function, "app", RpcWire.RING_BYTES, outside, 1))
+                .isInstanceOf(RpcFailedException.class)
+                .hasMessageContaining("the head of a ring at %d", outside);
+        assertThat(rings.bytes()).isZero();
     }
 
     @Test
