@@ -1,7 +1,6 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.api.ClusterUnavailableException;
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
@@ -26,6 +25,9 @@ import dev.lite.tier.sync.WordStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -43,7 +45,7 @@ import org.slf4j.LoggerFactory;
 public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(SyncWords.class);
 
-    /** The maximum number of records in doubt: the directory did not answer their creation. */
+    /** The number of records in doubt from which a new one takes the place of the oldest: the directory did not answer their creation. */
     private static final int DOUBTFUL_MAX = 1024;
 
     private final int self;
@@ -55,8 +57,8 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private final Duration deadline;
     private final TicketFloor floor;
 
-    /** Words whose record may or may not be in the directory. A retry creates the same record. */
-    private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
+    /** Words whose record may or may not be in the directory, the oldest one first. A retry creates the same record. */
+    private final Map<String, LmrRecord> doubtful = Collections.synchronizedMap(new LinkedHashMap<>());
 
     /** The mappings of words with their home at this node; changes of a record do not reach them. */
     private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
@@ -127,25 +129,74 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
 
     /** Creates the record; empty if there is one already, which may be removed by now. */
     private Optional<LmrRecord> make(String record, Deadline until) {
-        LmrRecord lmr = doubtful.get(record);
-        if (lmr == null) {
-            if (doubtful.size() >= DOUBTFUL_MAX) {
-                throw new LimitExceededException("%d new locks and barriers wait for the directory; the limit is %d"
-                        .formatted(doubtful.size(), DOUBTFUL_MAX));
-            }
-            lmr = allocate(until);
-            lmrs.records().beginUnpublished(lmr.id());
-            LmrRecord other = doubtful.put(record, lmr);
-            if (other != null) {
-                lmrs.records().endUnpublished(other.id());
+        LmrRecord doubted = doubtful.remove(record); // so that nobody settles it meanwhile
+        if (doubted == null) {
+            settleDoubts(until);
+        }
+        LmrRecord lmr = doubted == null ? allocateUnpublished(until) : doubted;
+        boolean answered = false;
+        boolean created;
+        try {
+            created = directory.create(record, lmr.encode(), until.remaining());
+            answered = true;
+        } finally {
+            if (!answered) {
+                doubt(record, lmr);
             }
         }
-        if (directory.create(record, lmr.encode(), until.remaining())) {
-            return Optional.of(lmr);
+        if (!created) {
+            lmrs.reclaimer().giveBackLater(lmr); // another node was faster
         }
-        lmrs.reclaimer().giveBackLater(lmr); // another node was faster
-        endDoubt(record);
-        return Optional.empty();
+        lmrs.records().endUnpublished(lmr.id());
+        return created ? Optional.of(lmr) : Optional.empty();
+    }
+
+    private LmrRecord allocateUnpublished(Deadline until) {
+        LmrRecord lmr = allocate(until);
+        lmrs.records().beginUnpublished(lmr.id());
+        return lmr;
+    }
+
+    private void doubt(String record, LmrRecord lmr) {
+        LmrRecord other = doubtful.put(record, lmr);
+        if (other != null) {
+            lmrs.records().endUnpublished(other.id());
+        }
+    }
+
+    /**
+     * Makes room for one more. Their names may never be opened again, and an application can make many, by giving the creations too little
+     * time. An answer of the directory shows that a creation is over: the word has its record, or it is an orphan.
+     */
+    private void settleDoubts(Deadline until) {
+        while (doubtful.size() >= DOUBTFUL_MAX) {
+            Map.Entry<String, LmrRecord> oldest = takeOldestDoubt();
+            if (oldest == null) {
+                return;
+            }
+            boolean settled = false;
+            try {
+                Optional<LmrRecord> unused = read(oldest.getKey(), until);
+                settled = true;
+            } finally {
+                if (!settled) {
+                    doubt(oldest.getKey(), oldest.getValue());
+                }
+            }
+            lmrs.records().endUnpublished(oldest.getValue().id());
+        }
+    }
+
+    private Map.@Nullable Entry<String, LmrRecord> takeOldestDoubt() {
+        synchronized (doubtful) {
+            Iterator<Map.Entry<String, LmrRecord>> all = doubtful.entrySet().iterator();
+            if (!all.hasNext()) {
+                return null;
+            }
+            Map.Entry<String, LmrRecord> oldest = Map.Entry.copyOf(all.next());
+            all.remove();
+            return oldest;
+        }
     }
 
     private void endDoubt(String record) {

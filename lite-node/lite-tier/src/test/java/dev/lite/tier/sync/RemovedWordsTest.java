@@ -3,6 +3,7 @@ package dev.lite.tier.sync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
@@ -393,6 +394,24 @@ class RemovedWordsTest {
         try (HeldLock held = there.acquire(LONG)) { // not by the clean memory
             assertThat(held.fencingToken()).isGreaterThan(last);
         }
+    }
+
+    /** Else one application that gives creations too little time would keep all others of its node from new names. */
+    @Test
+    void namesWhoseCreationWasNotAnsweredDoNotKeepOthersFromNewNames() {
+        TestCluster cluster = cluster();
+        HeldNews[] directory = new HeldNews[1];
+        LiteNode node = cluster.start(cluster.config("n0"), real -> directory[0] = new HeldNews(real));
+        TierSession session = node.open("app", "test");
+        for (int name = 0; name < 2_000; name++) {
+            String lock = "unanswered " + name;
+            directory[0].refuseChangesOf(ClusterDirectory.INTERNAL_PREFIX + "lock/" + lock);
+            assertThatExceptionOfType(ClusterUnavailableException.class)
+                    .isThrownBy(() -> session.sync().lock(lock, LONG));
+        }
+
+        useOnce(node, "x");
+        session.close();
     }
 
     @Test
