@@ -226,8 +226,8 @@ final class Retirement {
         for (Candidate candidate : some) {
             sort(candidate, dead, unused);
         }
-        remove(dead); // first: the question fails if a node does not answer, and sessions may wait for the names of
-        // dead words
+        // Before the question, which fails if a node does not answer: sessions may wait for the names of dead words.
+        remove(dead);
         for (Kind kind : Kind.values()) {
             removeUsed(kind, unused);
         }
