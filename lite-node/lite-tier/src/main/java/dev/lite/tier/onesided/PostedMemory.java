@@ -165,6 +165,8 @@ public final class PostedMemory implements RemoteMemory {
                 RawMemory.copyFrom(local, 0, buffer.address, length);
             }
             buffer.pending = pending;
+            // Before the post: without memory for a timer, nothing is posted whose completion would end it again.
+            sweeper.sweepAfter(deadline.endNs());
             lastRole.used(peer.pollRole());
             held = peer.pollRole().takeToPost();
             Post post = tryPost(
@@ -182,11 +184,15 @@ public final class PostedMemory implements RemoteMemory {
             }
             if (post == Post.DONE) {
                 finish(buffer, pending);
-            } else if (posted) {
-                sweeper.sweepAfter(deadline.endNs());
             }
             // A sweep may have ended it at its deadline already. Then it must not start again.
             return posted || !pending.claim();
+        } catch (RuntimeException | Error e) {
+            if (!posted && pending.claim()) {
+                throw e;
+            }
+            Unrecoverable.report(e);
+            return true; // its completion ends it, or a sweep has ended it
         } finally {
             if (!posted) {
                 buffer.pending = null;

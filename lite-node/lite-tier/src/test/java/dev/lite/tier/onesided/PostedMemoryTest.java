@@ -2,7 +2,10 @@ package dev.lite.tier.onesided;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
@@ -11,6 +14,7 @@ import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ArenaConfig;
@@ -18,6 +22,7 @@ import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -26,6 +31,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -119,6 +126,43 @@ class PostedMemoryTest {
                 memory.read(1, far.id(), 0, bytes, 0, 8, soon());
             }
         });
+    }
+
+    /** Else its caller learns of its end twice: by the exception, and when the post completes. */
+    @Test
+    void anAsynchronousTransferWithoutATimerIsNotPosted() throws IOException {
+        SimulatedNetwork network =
+                new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+        withTwoNodes(network.provider(), (memory, far) -> {
+            try (Arena local = Arena.ofShared()) {
+                MemorySegment bytes = local.allocate(8);
+                AtomicInteger ends = new AtomicInteger();
+                memory.read(1, far.id(), 0, bytes, 0, 8, soon()); // connects
+                Map<String, Map<Kind, Count>> before = memory.transfers();
+                Runnable timersWork = breakTimers(memory);
+                for (int i = 0; i <= memory.buffers(); i++) {
+                    assertThatThrownBy(() -> memory.tryTransfer(
+                                    false, 1, far.id(), 0, bytes, soon(), false, failure -> ends.incrementAndGet()))
+                            .isInstanceOf(ClassCastException.class);
+                }
+                timersWork.run();
+                Map<String, Map<Kind, Count>> after = memory.transfers();
+
+                memory.read(1, far.id(), 0, bytes, 0, 8, soon()); // after it, all earlier posts have completed
+                assertThat(ends).hasValue(0);
+                assertThat(after).isEqualTo(before);
+            }
+        });
+    }
+
+    /** No sweep can be scheduled from now on, as without memory for a timer. Returns what ends that. */
+    @SuppressWarnings("unchecked")
+    private static Runnable breakTimers(PostedMemory memory) {
+        DeadlineSweeper sweeper = Inside.field(memory, "sweeper", DeadlineSweeper.class);
+        PriorityQueue<Object> scheduled = Inside.field(sweeper, "scheduled", PriorityQueue.class);
+        Object noTime = new Object(); // cannot be compared with a time
+        scheduled.add(noTime);
+        return () -> assertThat(scheduled.remove(noTime)).isTrue();
     }
 
     private static Deadline soon() {
