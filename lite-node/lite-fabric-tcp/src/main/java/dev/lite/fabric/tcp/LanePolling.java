@@ -67,25 +67,49 @@ final class LanePolling {
         this.peerTimeoutMs = peerTimeoutMs;
     }
 
-    /** Starts to poll the lanes of an endpoint. */
+    /**
+     * Starts to poll the lanes of an endpoint.
+     *
+     * @throws OsException if the system refuses to watch one of them; then none is polled, and none is kept
+     */
     void watch(TcpEndpoint endpoint, TcpLink link) {
         var added = link.lanes();
         var now = Arrays.copyOf(watched, watched.length + added.length);
-        for (int i = 0; i < added.length; i++) {
-            var one = new Watched(endpoint, added[i], link.peer());
-            now[watched.length + i] = one;
-            var free = freeKeys.poll();
-            int key = free == null ? byKey.size() : free;
-            if (free == null) {
-                byKey.add(one);
-            } else {
-                byKey.set(key, one);
+        try {
+            for (int i = 0; i < added.length; i++) {
+                var one = new Watched(endpoint, added[i], link.peer());
+                now[watched.length + i] = one;
+                added[i].warm = WARM_POLLS;
+                added[i].watch(newKey(one));
             }
-            added[i].warm = WARM_POLLS;
-            added[i].watch(key);
+            lanes = lanes(now);
+            watched = now;
+        } finally {
+            if (watched != now) {
+                for (var lane : added) {
+                    freeKey(lane);
+                }
+            }
         }
-        watched = now;
-        lanes = lanes(now);
+    }
+
+    private int newKey(Watched one) {
+        var free = freeKeys.poll();
+        int key = free == null ? byKey.size() : free;
+        if (free == null) {
+            byKey.add(one);
+        } else {
+            byKey.set(key, one);
+        }
+        return key;
+    }
+
+    /** Frees the key of a lane, if it has one. */
+    private void freeKey(TcpLane lane) {
+        if (lane.key() != TcpLane.UNWATCHED) {
+            byKey.set(lane.key(), null);
+            freeKeys.add(lane.key());
+        }
     }
 
     private static TcpLane[] lanes(Watched[] watched) {
@@ -99,8 +123,7 @@ final class LanePolling {
             if (one.endpoint() != endpoint) {
                 left.add(one);
             } else {
-                byKey.set(one.lane().key(), null);
-                freeKeys.add(one.lane().key());
+                freeKey(one.lane());
             }
         }
         watched = left.toArray(Watched[]::new);
