@@ -29,7 +29,7 @@ public interface RpcServer extends AutoCloseable {
 
     /**
      * Stops serving. Calls that were not received yet fail with {@link RpcFailedException} at their callers; received calls may still
-     * be answered. A second call does nothing.
+     * be answered, by a handler too, until their callers' deadlines or the end of this session. A second call does nothing.
      */
     @Override
     void close();

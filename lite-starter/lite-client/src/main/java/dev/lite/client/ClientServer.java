@@ -40,7 +40,7 @@ final class ClientServer implements RpcServer {
     private static final Duration RECEIVE_DEADLINE = Duration.ofMinutes(1);
     /** After a receive that failed, so that a lasting failure does not take a processor. */
     private static final long RECEIVE_PAUSE_NS = 10_000_000;
-    /** How long a closed server answers the calls that are under way in channels. */
+    /** How long a closed server waits until its callers have closed the channels in which no call waits for its answer. */
     private static final long FINISH_NS = 5_000_000_000L;
     /** As good as forever, and safe to add to a time. */
     private static final long FOREVER_NS = Long.MAX_VALUE / 4;
@@ -449,17 +449,19 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    /** Answers the calls that are under way in channels until their callers have closed them, or for {@value #FINISH_NS} ns. */
+    /**
+     * Lets the callers close their channels. Until then, but for {@value #FINISH_NS} ns at most, a handler also gets the requests that
+     * still come. The calls that are under way may be answered as long as their callers wait.
+     */
     private void finish() {
         long endNs = System.nanoTime() + FINISH_NS;
-        if (!hasHandler) {
-            incoming.finish(endNs);
-            return;
+        if (hasHandler) {
+            while (incoming.hasChannels() && System.nanoTime() - endNs < 0) {
+                Polling.sleepNs(RECEIVE_PAUSE_NS);
+            }
+            incoming.endReceives();
         }
-        while (incoming.hasChannels() && System.nanoTime() - endNs < 0) {
-            Polling.sleepNs(RECEIVE_PAUSE_NS);
-        }
-        incoming.close();
+        incoming.finish(endNs);
     }
 
     /** A call of this server. */

@@ -38,6 +38,9 @@ final class IncomingCalls {
     /** The second thread of a server looks so often for calls that the command of the first one brings. */
     private static final long LOOK_NS = 20_000_000;
 
+    /** A closed server looks so often for channels in which no call waits for its answer any more. */
+    private static final long UNAWAITED_NS = 500_000_000;
+
     private final RpcCommandPath commands;
     private final String function;
     private final long id;
@@ -111,8 +114,8 @@ final class IncomingCalls {
     }
 
     /**
-     * The server is closed at the node, whose callers close their channels when their calls have ended. Until {@link #close}, those are
-     * received.
+     * The server is closed at the node, whose callers close their channels when their calls have ended. Until {@link #endReceives}, those
+     * are received.
      */
     void leaveNode() {
         left = true;
@@ -135,14 +138,21 @@ final class IncomingCalls {
     }
 
     /**
-     * After {@link #endReceives}: refuses the requests that still come, which then go through the nodes, until their callers have closed
-     * the channels or the deadline has passed. Then {@linkplain #close closes}.
+     * After {@link #endReceives}: refuses the requests that still come, which then go through the nodes, until the callers have closed
+     * all channels. After the deadline it also closes those in which {@linkplain ChannelServer#isAwaited no call waits for its answer}. So
+     * no channel lasts longer than its calls, or the session.
      */
     void finish(long deadlineNs) {
         try {
             ReceivedRequest room = new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX));
-            while (!leaving.isEmpty() && deadlineNs - System.nanoTime() > 0) {
-                if (leaving.receive(room, null, deadlineNs)) {
+            while (!leaving.isEmpty()) {
+                long nowNs = System.nanoTime();
+                long untilNs = deadlineNs;
+                if (deadlineNs - nowNs <= 0) {
+                    leaving.closeUnawaited("the server was closed, and its caller does not wait any more");
+                    untilNs = nowNs + UNAWAITED_NS;
+                }
+                if (leaving.receive(room, null, untilNs)) {
                     refuse(room);
                 }
             }

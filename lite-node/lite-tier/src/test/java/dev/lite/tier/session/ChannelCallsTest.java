@@ -13,6 +13,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
@@ -41,6 +42,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -400,6 +402,56 @@ class ChannelCallsTest {
         received.reply(negated(received));
         assertThat(number(MemorySegment.ofArray(first.join()))).isEqualTo(-5);
         Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+    }
+
+    /** A closed server waits for 5 s until its callers have closed their channels. */
+    @Test
+    void aReceivedCallCanBeAnsweredUntilItsDeadlineHoweverLongAgoItsServerWasClosed() {
+        RpcServer plain = attach("n1").rpc().serve("negate");
+        RpcClient client = clientWithChannel(attachOnce(), plain);
+        CompletableFuture<byte[]> first = client.callAsync(number(5), GENEROUS);
+        RpcCall received = plain.receive(GENEROUS);
+        CompletableFuture<byte[]> second = client.withPriority(Priority.LOW).callAsync(number(6), GENEROUS);
+        RpcCall throughNodes = plain.receive(GENEROUS);
+        CountDownLatch handling = new CountDownLatch(1);
+        CountDownLatch answer = new CountDownLatch(1);
+        RpcServer handled = attach("n1").rpc().register("handled", 1, call -> {
+            if (number(call.request()) == 8) {
+                handling.countDown();
+                Waits.await(answer);
+            }
+            return negated(call);
+        });
+        RpcClient ofHandler = attachOnce().rpc().bind("n1", "handled");
+        callUntilThereIsAChannel(ofHandler, ChannelCases.mappedChannels());
+        CompletableFuture<byte[]> third = ofHandler.callAsync(number(8), GENEROUS);
+        Waits.await(handling);
+
+        plain.close();
+        handled.close();
+        Waits.pass(Duration.ofMillis(6_500));
+        received.reply(negated(received));
+        throughNodes.reply(negated(throughNodes));
+        answer.countDown();
+
+        assertThat(number(MemorySegment.ofArray(first.join()))).isEqualTo(-5);
+        assertThat(number(MemorySegment.ofArray(second.join()))).isEqualTo(-6);
+        assertThat(number(MemorySegment.ofArray(third.join()))).isEqualTo(-8);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+    }
+
+    @Test
+    void theChannelOfAClosedServerEndsWhenNobodyWaitsForTheCallsThatItNeverAnswers() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        RpcClient client = clientWithChannel(attachOnce(), server);
+        CompletableFuture<byte[]> call = client.callAsync(number(5), SHORT);
+        RpcCall received = server.receive(GENEROUS);
+        server.close();
+        assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+        assertThatThrownBy(() -> received.reply(negated(received)))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("the server was closed, and its caller does not wait any more");
     }
 
     @ParameterizedTest

@@ -142,6 +142,16 @@ public final class ChannelGroup {
         }
     }
 
+    /** Ends and removes the channels in which {@linkplain ChannelServer#isAwaited no call waits for its answer}. */
+    public void closeUnawaited(String reason) {
+        for (ChannelServer channel : channels) {
+            if (!channel.isAwaited()) {
+                channel.end(reason);
+                remove(channel);
+            }
+        }
+    }
+
     /** Removes all channels; none can be added any more. Waits return. */
     public void close() {
         synchronized (this) {

@@ -381,6 +381,23 @@ public final class ChannelServer implements AutoCloseable {
         }
     }
 
+    /** Whether a call was received and not answered, and its caller has not stopped waiting; false after the end. */
+    public boolean isAwaited() {
+        if (!memory.enter()) {
+            return false;
+        }
+        try {
+            boolean some = false;
+            for (int slot = 0; slot < area.slots() && !some; slot++) {
+                some = calls.get(slot) != NO_CALL
+                        && SlotWord.state(RawMemory.getIntVolatile(memory.word(slot))) != SlotWord.CANCELLED;
+            }
+            return some && !memory.isEnded();
+        } finally {
+            memory.exit();
+        }
+    }
+
     /** Whether the channel has ended. */
     public boolean isEnded() {
         return memory.hasEnded();

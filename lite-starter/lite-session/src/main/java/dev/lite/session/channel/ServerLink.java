@@ -68,9 +68,7 @@ final class ServerLink extends ChannelLink {
         boolean isOpen = (open.get() & 1L << slot) != 0;
         if (kind == LinkFrame.CANCEL) {
             if (isOpen) {
-                long word = memory.word(slot);
-                boolean unused = RawMemory.compareAndSetInt(
-                        word, SlotWord.of(generation, SlotWord.PENDING), SlotWord.of(generation, SlotWord.CANCELLED));
+                noteCancelled(slot, generation);
             }
             return 0; // its reply may have crossed it
         }
@@ -92,6 +90,15 @@ final class ServerLink extends ChannelLink {
             return NOTHING;
         }
         return length;
+    }
+
+    /** As a caller on this host does; see {@link ChannelCaller}. */
+    private void noteCancelled(int slot, int generation) {
+        long word = memory.word(slot);
+        int cancelled = SlotWord.of(generation, SlotWord.CANCELLED);
+        if (!RawMemory.compareAndSetInt(word, SlotWord.of(generation, SlotWord.PENDING), cancelled)) {
+            boolean unused = RawMemory.compareAndSetInt(word, SlotWord.of(generation, SlotWord.TAKEN), cancelled);
+        }
     }
 
     @Override
