@@ -398,6 +398,7 @@ final class Inbound {
             position = Frame.ALIGNMENT - paddingLeft;
             limit = position;
         }
+        drained = false; // the wire may keep more than there is room for
         long got = receive(buffer + limit, BUFFER_BYTES - limit);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");

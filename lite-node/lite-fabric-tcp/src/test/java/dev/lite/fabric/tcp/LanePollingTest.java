@@ -6,16 +6,20 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
+import dev.lite.os.RawMemory;
 import dev.lite.os.TcpServerSocket;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.wire.PlainWire;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The lanes that a fabric polls, as the system lets it watch them. */
+/** What the poll role watches and receives. */
 class LanePollingTest {
     private static final int BACKLOG = 16;
     private static final int LANES = 3;
@@ -45,6 +49,76 @@ class LanePollingTest {
             link.release();
         } finally {
             server.close();
+        }
+    }
+
+    /** An encrypting wire keeps the rest of a record, which the socket does not show: nobody would be woken for it. */
+    @Test
+    void noFrameStaysBehindInTheWireIfThePaddingOfALongOneBeginsARecord() {
+        int payload = Inbound.BUFFER_BYTES - Frame.HEADER_BYTES - 1;
+        int immediates = Inbound.BUFFER_BYTES / Frame.HEADER_BYTES + 10;
+        try (var arena = Arena.ofConfined()) {
+            var memory = arena.allocate(Inbound.BUFFER_BYTES, 8);
+            var first = arena.allocate(Frame.HEADER_BYTES + payload, 8);
+            Frame.encode(first.address(), Frame.WRITE, 0, payload, 0, 0, 0, 0);
+            var frames = arena.allocate(Frame.ALIGNMENT + (long) immediates * Frame.HEADER_BYTES, 8);
+            for (int i = 0; i < immediates; i++) {
+                long header = frames.address() + Frame.ALIGNMENT + (long) i * Frame.HEADER_BYTES;
+                Frame.encode(header, Frame.WRITE_IMM, 0, 0, i, 0, 0, 0);
+            }
+            var wire = new RecordsWire(first, frames.asSlice(Frame.ALIGNMENT - Frame.padding(payload)));
+            var outbound = new Outbound(new CountingWire(arena), new CombiningTest.Left(false), arena);
+            var inbound = new Inbound(wire, outbound, new Memory(memory.address(), memory.byteSize()), arena);
+
+            var arrived = new ArrayList<Integer>();
+            for (var step = inbound.step(); step != Inbound.Step.IDLE; step = inbound.step()) {
+                if (step == Inbound.Step.IMMEDIATE) {
+                    arrived.add(inbound.immediate());
+                }
+            }
+
+            assertThat(arrived).hasSize(immediates).isSorted();
+        }
+    }
+
+    /** As an encrypting wire: receives at most one record at a time, and keeps what there was no room for. */
+    private static final class RecordsWire extends QuietWire {
+        private final ArrayDeque<MemorySegment> left;
+        private boolean drained;
+
+        RecordsWire(MemorySegment... records) {
+            left = new ArrayDeque<>(List.of(records));
+        }
+
+        @Override
+        public long receive(long address, long length) {
+            var record = left.poll();
+            if (record == null) {
+                drained = true;
+                return 0;
+            }
+            long taken = Math.min(length, record.byteSize());
+            RawMemory.copyFrom(record, 0, address, taken);
+            drained = taken == record.byteSize();
+            if (!drained) {
+                left.addFirst(record.asSlice(taken));
+            }
+            return taken;
+        }
+
+        @Override
+        public boolean isDrained() {
+            return drained;
+        }
+
+        @Override
+        public long send(long address, long length) {
+            return length;
+        }
+
+        @Override
+        public long sendVector(long iovec, int count) {
+            throw new AssertionError("nothing is sent");
         }
     }
 
