@@ -68,18 +68,22 @@ final class CallBook {
     }
 
     /**
-     * A function at a node.
+     * A function or a port at a node.
      *
      * @param closed when one of its servers was closed, or it had none
      * @param lost when an application ended that served it, or had served it
      */
-    record Function(String node, String name, Times closed, Times lost) {
-        Function(String node, String name) {
-            this(node, name, new Times(), new Times());
+    record Function(String node, String name, boolean isPort, Times closed, Times lost) {
+        static Function of(String node, String name) {
+            return new Function(node, name, false, new Times(), new Times());
+        }
+
+        static Function port(String node, String name) {
+            return new Function(node, name, true, new Times(), new Times());
         }
     }
 
-    /** A call, from its begin. */
+    /** A call or a message, from its begin. */
     static final class Call {
         final long id;
         final HistoryApp by;
@@ -94,6 +98,8 @@ final class CallBook {
         private long lateNs;
 
         private volatile @Nullable String notDone;
+        /** It is a message, and was put into the queue of its port. */
+        private volatile boolean sent;
 
         Call(long id, HistoryApp by, Function function, Duration deadline, int holdMs, boolean fails) {
             this.id = id;
@@ -143,7 +149,7 @@ final class CallBook {
         return call;
     }
 
-    /** A server has received a request, and executes it. Returns its call; null if there is none. */
+    /** A server has received a request, and executes it; or a port has received a message. Returns its call; null if there is none. */
     @Nullable
     Call executed(MemorySegment request, String function) {
         Call call = calls.get(request.get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
@@ -170,6 +176,21 @@ final class CallBook {
         if (call.executed.get() != 1) {
             wrong("%s has a reply; it was executed %d times".formatted(call, call.executed.get()));
         }
+    }
+
+    /** A message was sent. */
+    void sent(Call call) {
+        ended(call, "sent");
+        call.sent = true;
+    }
+
+    /** The messages that were sent to a port, which was not closed since, and did not arrive. */
+    List<Call> missing() {
+        return calls.values().stream()
+                .filter(call -> call.sent
+                        && call.executed.get() == 0
+                        && !call.function.closed().isSince(call.begunNs))
+                .toList();
     }
 
     void failed(Call call, Throwable failure) {

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.Stream;
 
 /**
- * One random history: threads of three applications call three functions, while another thread interrupts them, closes and opens
+ * One random history: threads of three applications call three functions and send to two ports, while another thread interrupts them, closes and opens
  * servers, and closes and attaches applications.
  */
 final class ChannelHistory {
@@ -32,13 +32,14 @@ final class ChannelHistory {
     private final Map<String, Path> sockets;
     private final CallBook book = new CallBook();
     private final List<Function> functions =
-            List.of(new Function("n1", "first"), new Function("n1", "second"), new Function("n0", "third"));
+            List.of(Function.of("n1", "first"), Function.of("n1", "second"), Function.of("n0", "third"));
+    private final List<Function> ports = List.of(Function.port("n0", "letters"), Function.port("n1", "letters"));
     /** Those that call. */
     private final AtomicReferenceArray<HistoryApp> apps = new AtomicReferenceArray<>(3);
     /** Those that serve: two at each node. */
     private final List<HistoryApp> serving = new ArrayList<>();
 
-    private final Map<Function, List<HistoryServer>> servers = new HashMap<>();
+    private final Map<Function, List<HistoryService>> servers = new HashMap<>();
     private final List<HistoryCaller> callers = new ArrayList<>();
     private final List<String> steps = new ArrayList<>();
     private volatile boolean over;
@@ -68,13 +69,13 @@ final class ChannelHistory {
         apps.set(1, attach("n0"));
         apps.set(2, attach("n1"));
         Stream.of("n0", "n0", "n1", "n1").forEach(node -> serving.add(attach(node)));
-        for (Function function : functions) {
+        everyFunction().forEach(function -> {
             servers.put(function, new ArrayList<>());
             function.closed().begin();
             open(function);
-        }
+        });
         for (int i = 0; i < CALLERS; i++) {
-            callers.add(new HistoryCaller(book, random.nextLong(), i % 2 == 0, apps, functions));
+            callers.add(new HistoryCaller(book, random.nextLong(), i % 2 == 0, apps, functions, ports));
         }
         Thread pulse = Thread.ofPlatform().start(this::pulse);
         callers.forEach(caller -> caller.thread.start());
@@ -88,6 +89,7 @@ final class ChannelHistory {
             }
             callers.forEach(HistoryCaller::stop);
             callers.forEach(caller -> Waits.join(caller.thread));
+            Waits.until("every message arrives", () -> book.missing().isEmpty());
             if (!losesNode) {
                 rest();
             }
@@ -109,8 +111,9 @@ final class ChannelHistory {
     }
 
     private void step() {
-        Function function = functions.get(random.nextInt(functions.size()));
-        List<HistoryServer> its = servers(function);
+        List<Function> all = everyFunction().toList();
+        Function function = all.get(random.nextInt(all.size()));
+        List<HistoryService> its = servers(function);
         int what = random.nextInt(100);
         boolean hasOne = its.size() == 1; // then it has channels
         if (what < 50) {
@@ -132,7 +135,11 @@ final class ChannelHistory {
         }
     }
 
-    private List<HistoryServer> servers(Function function) {
+    private Stream<Function> everyFunction() {
+        return Stream.concat(functions.stream(), ports.stream());
+    }
+
+    private List<HistoryService> servers(Function function) {
         return servers.getOrDefault(function, List.of());
     }
 
@@ -141,15 +148,18 @@ final class ChannelHistory {
                 serving.stream().filter(app -> app.node.equals(function.node())).toList();
         HistoryApp app = there.get(random.nextInt(there.size()));
         steps.add("open %s by %s".formatted(function.name(), app));
-        List<HistoryServer> its = servers(function);
-        its.add(new HistoryServer(book, app, function, random));
+        List<HistoryService> its = servers(function);
+        its.add(
+                function.isPort()
+                        ? new HistoryPort(book, app, function, random)
+                        : new HistoryServer(book, app, function, random));
         if (its.size() == 1) {
             function.closed().end();
         }
     }
 
-    private void close(Function function, HistoryServer server) {
-        steps.add("close %s by %s".formatted(function.name(), server.app));
+    private void close(Function function, HistoryService server) {
+        steps.add("close %s by %s".formatted(function.name(), server.app()));
         function.closed().begin();
         server.close();
         server.awaitThreads();
@@ -157,7 +167,7 @@ final class ChannelHistory {
     }
 
     /** The function stays closed if that was its last server. */
-    private void closed(Function function, HistoryServer server) {
+    private void closed(Function function, HistoryService server) {
         servers(function).remove(server);
         if (!servers(function).isEmpty()) {
             function.closed().end();
@@ -179,23 +189,23 @@ final class ChannelHistory {
     private void attachServerAgain(int index) {
         HistoryApp old = serving.get(index);
         steps.add("end " + old);
-        List<HistoryServer> its = functions.stream()
+        List<HistoryService> its = everyFunction()
                 .flatMap(function -> servers(function).stream())
-                .filter(server -> server.app == old)
+                .filter(server -> server.app() == old)
                 .toList();
         // Also those that it has served: handlers of a server that was closed may still be under way.
-        List<Function> served = functions.stream()
+        List<Function> served = everyFunction()
                 .filter(function -> function.node().equals(old.node))
                 .toList();
         served.forEach(function -> function.lost().begin());
         its.forEach(server -> {
-            server.function.closed().begin();
+            server.function().closed().begin();
             server.announceClose();
         });
         end(old);
         its.forEach(server -> {
             server.awaitThreads();
-            closed(server.function, server);
+            closed(server.function(), server);
         });
         served.forEach(function -> function.lost().end());
         serving.set(index, attach(old.node));
@@ -205,13 +215,16 @@ final class ChannelHistory {
         steps.add("lose n1");
         book.nodeLost = true;
         everyApp().filter(app -> app.node.equals("n1")).forEach(app -> app.ending = true);
-        everyServer().filter(server -> server.app.ending).forEach(HistoryServer::announceClose);
+        everyServer().filter(server -> server.app().ending).forEach(server -> {
+            server.function().closed().begin();
+            server.announceClose();
+        });
         lose.run();
         Waits.pass(AFTER_LOSS);
     }
 
-    private Stream<HistoryServer> everyServer() {
-        return functions.stream().flatMap(function -> servers(function).stream());
+    private Stream<HistoryService> everyServer() {
+        return everyFunction().flatMap(function -> servers(function).stream());
     }
 
     private Stream<HistoryApp> everyApp() {
@@ -243,10 +256,10 @@ final class ChannelHistory {
     }
 
     private void closeAll() {
-        everyServer().forEach(HistoryServer::announceClose);
-        everyServer().filter(server -> random.nextBoolean()).forEach(HistoryServer::close);
+        everyServer().forEach(HistoryService::announceClose);
+        everyServer().filter(server -> random.nextBoolean()).forEach(HistoryService::close);
         everyApp().forEach(this::end);
-        everyServer().forEach(HistoryServer::awaitThreads);
+        everyServer().forEach(HistoryService::awaitThreads);
     }
 
     long channelCalls() {

@@ -6,6 +6,7 @@ import dev.lite.api.RpcClient;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Inside;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,6 +32,11 @@ final class HistoryApp implements AutoCloseable {
 
     RpcClient client(CallBook.Function function) {
         return clients.computeIfAbsent(function, its -> lite.rpc().bind(its.node(), its.name()));
+    }
+
+    void send(CallBook.Call message) {
+        CallBook.Function port = message.function;
+        lite.rpc().send(port.node(), port.name(), MemorySegment.ofArray(message.request), message.deadline());
     }
 
     long channelCalls() {

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** A thread that makes random calls until {@link #stop}. */
+/** A thread that makes random calls, and sends messages, until {@link #stop}. */
 final class HistoryCaller {
     private static final int SHORT_MS_MAX = 12;
 
@@ -24,6 +24,7 @@ final class HistoryCaller {
     private final Random random;
     private final AtomicReferenceArray<HistoryApp> apps;
     private final List<Function> functions;
+    private final List<Function> ports;
     private final MemorySegment reply = MemorySegment.ofArray(new byte[64 << 10]);
     private volatile boolean stopped;
 
@@ -32,11 +33,13 @@ final class HistoryCaller {
             long seed,
             boolean virtual,
             AtomicReferenceArray<HistoryApp> apps,
-            List<Function> functions) {
+            List<Function> functions,
+            List<Function> ports) {
         this.book = book;
         this.random = new Random(seed);
         this.apps = apps;
         this.functions = functions;
+        this.ports = ports;
         thread = virtual
                 ? Thread.ofVirtual().unstarted(this::run)
                 : Thread.ofPlatform().unstarted(this::run);
@@ -50,11 +53,12 @@ final class HistoryCaller {
     private void run() {
         try {
             while (!stopped) {
-                switch (random.nextInt(8)) {
+                switch (random.nextInt(9)) {
                     case 0, 1, 2 -> call(begin());
                     case 3 -> callIntoSegment(begin());
                     case 4 -> callAndGet(begin());
                     case 5 -> callAndCancel(begin());
+                    case 6 -> send(begin(ports));
                     default -> callSeveral(1 + random.nextInt(6));
                 }
                 if (random.nextInt(4) == 0) {
@@ -68,8 +72,12 @@ final class HistoryCaller {
     }
 
     private Call begin() {
+        return begin(functions);
+    }
+
+    private Call begin(List<Function> among) {
         HistoryApp by = apps.get(random.nextInt(apps.length()));
-        Function function = functions.get(random.nextInt(functions.size()));
+        Function function = among.get(random.nextInt(among.size()));
         int holdMs = random.nextInt(4) == 0 ? random.nextInt(SHORT_MS_MAX) : 0;
         Duration deadline =
                 random.nextInt(3) == 0 ? Duration.ofNanos(1 + random.nextInt(SHORT_MS_MAX * 1_000_000)) : CallBook.LONG;
@@ -95,6 +103,16 @@ final class HistoryCaller {
             book.failed(call, e);
         }
         interrupts.check(call.toString());
+    }
+
+    private void send(Call message) {
+        try {
+            message.by.send(message);
+            book.sent(message);
+        } catch (RuntimeException e) {
+            book.failed(message, e);
+        }
+        interrupts.check(message.toString());
     }
 
     private CompletableFuture<byte[]> start(Call call) {

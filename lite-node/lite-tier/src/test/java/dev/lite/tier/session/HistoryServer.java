@@ -16,9 +16,9 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /** A server of a function in a random history: with a handler, or with threads of its own. */
-final class HistoryServer {
-    final HistoryApp app;
-    final CallBook.Function function;
+final class HistoryServer implements HistoryService {
+    private final HistoryApp app;
+    private final CallBook.Function function;
     private final CallBook book;
     private final RpcServer server;
     private final List<Thread> threads = new ArrayList<>();
@@ -46,6 +46,16 @@ final class HistoryServer {
         threads.forEach(Thread::start);
     }
 
+    @Override
+    public HistoryApp app() {
+        return app;
+    }
+
+    @Override
+    public CallBook.Function function() {
+        return function;
+    }
+
     private MemorySegment handle(RpcCall received) {
         Call call = execute(received);
         if (call == null || call.fails) {
@@ -62,23 +72,26 @@ final class HistoryServer {
         return call;
     }
 
-    void interruptOne(Random random) {
+    @Override
+    public void interruptOne(Random random) {
         if (!interrupts.isEmpty()) {
             interrupts.get(random.nextInt(interrupts.size())).interrupt();
         }
     }
 
-    /** Before it or its application is closed. */
-    void announceClose() {
+    @Override
+    public void announceClose() {
         closing = true;
     }
 
-    void close() {
+    @Override
+    public void close() {
         closing = true;
         server.close();
     }
 
-    void awaitThreads() {
+    @Override
+    public void awaitThreads() {
         threads.forEach(Waits::join);
     }
 
