@@ -31,7 +31,10 @@ final class CallBook {
     /** Longer than servers hold replies back. */
     private static final long HOLD_NS = Waits.seconds(0.1).toNanos();
 
-    /** An application may use a channel for about this time after the serving one has ended, of which it has not heard yet. */
+    /**
+     * An application may use a channel for about this time after the serving one has ended, of which it has not heard yet; and a node
+     * may not know for this time which functions another one serves.
+     */
     private static final long HEARD_NS = Waits.seconds(1).toNanos();
 
     private static final long STALL_NS = Waits.seconds(0.2).toNanos();
@@ -68,18 +71,41 @@ final class CallBook {
     }
 
     /**
-     * A function or a port at a node.
+     * A function or a port at a node, or a function at any node.
      *
+     * @param node its name; empty for any node
      * @param closed when one of its servers was closed, or it had none
      * @param lost when an application ended that served it, or had served it
+     * @param parts the functions of one name at the nodes, of which each call takes any; else none
      */
-    record Function(String node, String name, boolean isPort, Times closed, Times lost) {
+    record Function(String node, String name, boolean isPort, Times closed, Times lost, List<Function> parts) {
         static Function of(String node, String name) {
-            return new Function(node, name, false, new Times(), new Times());
+            return new Function(node, name, false, new Times(), new Times(), List.of());
         }
 
         static Function port(String node, String name) {
-            return new Function(node, name, true, new Times(), new Times());
+            return new Function(node, name, true, new Times(), new Times(), List.of());
+        }
+
+        static Function any(Function one, Function other) {
+            return new Function("", one.name, false, new Times(), new Times(), List.of(one, other));
+        }
+
+        boolean contains(Function function) {
+            return equals(function) || parts.contains(function);
+        }
+
+        /** Whether it may refuse a call of that node that began at that time. */
+        boolean mayRefuse(String caller, long ns) {
+            // A node knows at once whether it serves a function itself, and a little later whether others do.
+            return parts.isEmpty()
+                    ? closed.isSince(ns)
+                    : parts.stream()
+                            .allMatch(part -> part.closed.isSince(part.node.equals(caller) ? ns : ns - HEARD_NS));
+        }
+
+        boolean mayCancel(long ns) {
+            return lost.isSince(ns - HEARD_NS) || parts.stream().anyMatch(part -> part.lost.isSince(ns - HEARD_NS));
         }
     }
 
@@ -151,10 +177,11 @@ final class CallBook {
 
     /** A server has received a request, and executes it; or a port has received a message. Returns its call; null if there is none. */
     @Nullable
-    Call executed(MemorySegment request, String function) {
+    Call executed(MemorySegment request, Function function) {
         Call call = calls.get(request.get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
-        if (call == null || !call.function.name().equals(function)) {
-            wrong("%s received a request that nobody sent it: %s".formatted(function, call));
+        if (call == null || !call.function.contains(function)) {
+            wrong("%s at %s received a request that nobody sent it: %s"
+                    .formatted(function.name(), function.node(), call));
             return null;
         }
         if (request.mismatch(MemorySegment.ofArray(call.request)) >= 0) {
@@ -218,9 +245,9 @@ final class CallBook {
                 call.fails && failure.handlerCode() == call.failureCode() && call.executed.get() == 1;
             case NOT_SERVED, REFUSED -> {
                 call.notDone = failure.toString();
-                yield nodeLost || call.function.closed().isSince(call.begunNs);
+                yield nodeLost || call.function.mayRefuse(call.by.node, call.begunNs);
             }
-            case CANCELLED -> nodeLost || call.by.ending || call.function.lost().isSince(call.begunNs - HEARD_NS);
+            case CANCELLED -> nodeLost || call.by.ending || call.function.mayCancel(call.begunNs);
             case OVERLOADED, UNKNOWN -> false;
         };
     }

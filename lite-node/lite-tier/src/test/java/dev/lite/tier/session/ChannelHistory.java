@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.Stream;
 
 /**
- * One random history: threads of three applications call three functions and send to two ports, while another thread interrupts them, closes and opens
+ * One random history: threads of three applications call functions, at a node or at any, and send to two ports, while another thread interrupts them, closes and opens
  * servers, and closes and attaches applications.
  */
 final class ChannelHistory {
@@ -31,8 +31,19 @@ final class ChannelHistory {
     private final Random random;
     private final Map<String, Path> sockets;
     private final CallBook book = new CallBook();
-    private final List<Function> functions =
-            List.of(Function.of("n1", "first"), Function.of("n1", "second"), Function.of("n0", "third"));
+    private final List<Function> functions = List.of(
+            Function.of("n1", "first"),
+            Function.of("n1", "second"),
+            Function.of("n0", "third"),
+            Function.of("n1", "third"));
+    /** It is closed seldom, so a call that any node may execute finds one. */
+    private final Function steady = functions.getLast();
+
+    /** What is called: each function, and one of them at any node. */
+    private final List<Function> targets = Stream.concat(
+                    functions.stream(), Stream.of(Function.any(functions.get(2), steady)))
+            .toList();
+
     private final List<Function> ports = List.of(Function.port("n0", "letters"), Function.port("n1", "letters"));
     /** Those that call. */
     private final AtomicReferenceArray<HistoryApp> apps = new AtomicReferenceArray<>(3);
@@ -75,7 +86,7 @@ final class ChannelHistory {
             open(function);
         });
         for (int i = 0; i < CALLERS; i++) {
-            callers.add(new HistoryCaller(book, random.nextLong(), i % 2 == 0, apps, functions, ports));
+            callers.add(new HistoryCaller(book, random.nextLong(), i % 2 == 0, apps, targets, ports));
         }
         Thread pulse = Thread.ofPlatform().start(this::pulse);
         callers.forEach(caller -> caller.thread.start());
@@ -125,7 +136,7 @@ final class ChannelHistory {
         } else if (what < 96) {
             if (its.isEmpty() || (hasOne && random.nextInt(4) == 0)) {
                 open(function);
-            } else if (!hasOne || random.nextInt(3) == 0) {
+            } else if (random.nextInt(function.equals(steady) ? 8 : hasOne ? 3 : 1) == 0) {
                 close(function, its.get(random.nextInt(its.size())));
             }
         } else if (what < 98) {
@@ -240,7 +251,7 @@ final class ChannelHistory {
         }
         for (int i = 0; i < apps.length(); i++) {
             HistoryApp app = apps.get(i);
-            for (Function function : functions) {
+            for (Function function : targets) {
                 for (int count = 0; count < LAST_CALLS; count++) {
                     Call call = book.begin(app, function, CallBook.LONG, 1, false);
                     try {

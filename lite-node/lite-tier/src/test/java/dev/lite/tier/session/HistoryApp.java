@@ -31,7 +31,11 @@ final class HistoryApp implements AutoCloseable {
     }
 
     RpcClient client(CallBook.Function function) {
-        return clients.computeIfAbsent(function, its -> lite.rpc().bind(its.node(), its.name()));
+        return clients.computeIfAbsent(
+                function,
+                its -> its.parts().isEmpty()
+                        ? lite.rpc().bind(its.node(), its.name())
+                        : lite.rpc().bindAny(its.name()));
     }
 
     void send(CallBook.Call message) {
