@@ -396,7 +396,9 @@ final class ClientServer implements RpcServer {
                 // No call for a while: receive again.
             } catch (SessionLostException e) {
                 LOG.debug("serving \"{}\" ended", function, e);
-                return;
+                if (!closed.get()) {
+                    return;
+                } // else channels may have come before the node heard of the close, whose calls wait for this thread
             } catch (Throwable e) { // also an Error: the next call may succeed
                 LOG.warn("Cannot receive a call of \"{}\"; receiving the next", function, e);
                 Polling.sleepNs(RECEIVE_PAUSE_NS);

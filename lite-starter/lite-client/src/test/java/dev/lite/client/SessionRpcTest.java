@@ -23,7 +23,13 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
+import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.protocol.FurtherCalls;
+import dev.lite.session.protocol.SessionMessage.ChannelOffered;
+import dev.lite.session.protocol.SessionMessage.ChannelTaken;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
@@ -238,6 +244,30 @@ class SessionRpcTest {
             fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 42, "hello");
             assertThat(fixture.node.awaitReply()).isEqualTo("reply 42: hello");
             server.close();
+        }
+    }
+
+    /** The channel comes while the thread that receives waits for the node, whose answer is that the server was closed. */
+    @Test
+    void aHandlerAlsoExecutesTheCallsOfAChannelThatCameJustBeforeItsServerWasClosed() throws IOException {
+        ChannelArea area = new ChannelArea(1, 128);
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                SharedMemory memory = area.create();
+                ChannelCaller caller = new ChannelCaller(
+                        SharedMemory.openFile(Path.of("/proc/self/fd/" + memory.descriptor())),
+                        area,
+                        "f",
+                        1,
+                        new Turns())) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().register("f", 1, RpcCall::request);
+            Command receive = fixture.node.awaitHeldCommand();
+            fixture.node.reply(new ChannelOffered(7, receive.lh(), area, "node-1", "web", null), memory.descriptor());
+            fixture.node.awaitRequest(ChannelTaken.class);
+            server.close();
+            fixture.node.fail(receive, LiteException.Code.SESSION_LOST);
+            assertThat(caller.call(MemorySegment.ofArray(bytes("hello")), LONG.toNanos()))
+                    .isEqualTo(bytes("hello"));
         }
     }
 
