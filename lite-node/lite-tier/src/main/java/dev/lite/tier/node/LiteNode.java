@@ -169,7 +169,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     links,
                     arena,
                     allocator,
-                    posted,
+                    posted::read,
                     this::nodeId,
                     executor,
                     config.pollSpins(),

@@ -128,6 +128,11 @@ public final class PostedMemory implements RemoteMemory {
         transfer(node, arena, offset, local, localOffset, length, Operation.READ, deadline);
     }
 
+    /** {@link #read(int, UUID, long, MemorySegment, long, long, Deadline)}, but over this connection only: throws when it is lost. */
+    public void read(Peer peer, long offset, MemorySegment local, long length, Deadline deadline) {
+        transfer(peer, offset, local, 0, length, Operation.READ, deadline);
+    }
+
     @Override
     public void write(
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {

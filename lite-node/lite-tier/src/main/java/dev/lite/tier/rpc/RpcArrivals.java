@@ -4,7 +4,6 @@ import dev.lite.api.LiteException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -22,7 +21,7 @@ final class RpcArrivals {
 
     private final String selfName;
     private final RpcReplies replies;
-    private final RemoteMemory remoteMemory;
+    private final PeerReads reads;
     private final Predicate<Peer> connected;
     private final Executor later;
 
@@ -30,11 +29,10 @@ final class RpcArrivals {
      * @param connected whether the links still know a connection
      * @param later runs tasks that may block
      */
-    RpcArrivals(
-            String selfName, RpcReplies replies, RemoteMemory remoteMemory, Predicate<Peer> connected, Executor later) {
+    RpcArrivals(String selfName, RpcReplies replies, PeerReads reads, Predicate<Peer> connected, Executor later) {
         this.selfName = selfName;
         this.replies = replies;
-        this.remoteMemory = remoteMemory;
+        this.reads = reads;
         this.connected = connected;
         this.later = later;
     }
@@ -173,15 +171,8 @@ final class RpcArrivals {
     private boolean fetch(RpcRing ring, long offset, byte[] request) {
         Peer peer = ring.peer;
         try {
-            remoteMemory.read(
-                    peer.id(),
-                    peer.hello().arenaId(),
-                    offset,
-                    MemorySegment.ofArray(request),
-                    0,
-                    request.length,
-                    Deadline.in(REMOTE_REQUEST_TIMEOUT));
-            // A read waits for the next connection, but the caller's slot may have another content then.
+            Deadline deadline = Deadline.in(REMOTE_REQUEST_TIMEOUT);
+            reads.read(peer, offset, MemorySegment.ofArray(request), request.length, deadline);
             return connected.test(peer);
         } catch (LiteException | IndexOutOfBoundsException e) {
             log.debug(

@@ -10,7 +10,6 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.NameRules;
-import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -86,7 +85,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             PeerLinks links,
             NodeArena arena,
             ArenaAllocator allocator,
-            RemoteMemory remoteMemory,
+            PeerReads reads,
             ToIntFunction<String> nodeIds,
             Executor executor,
             int spins,
@@ -105,8 +104,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 .getFirst()
                 .offset();
         slots = new RpcSlots(address, room);
-        replies = new RpcReplies(slots, remoteMemory, this::isConnected, this::execute);
-        arrivals = new RpcArrivals(selfName, replies, remoteMemory, this::isConnected, this::execute);
+        replies = new RpcReplies(slots, reads, this::isConnected, this::execute);
+        arrivals = new RpcArrivals(selfName, replies, reads, this::isConnected, this::execute);
         rings = new RpcRings(address, arena.size(), arena.peersMax(), room, slots, this::execute, this::isConnected);
         bindings = new RpcBindings(
                 address,

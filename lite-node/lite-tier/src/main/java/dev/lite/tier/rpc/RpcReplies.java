@@ -1,12 +1,12 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
-import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
@@ -33,14 +33,14 @@ final class RpcReplies {
     private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
 
     private final RpcSlots slots;
-    private final RemoteMemory remoteMemory;
+    private final PeerReads reads;
     private final Predicate<Peer> connected;
     private final Executor later;
 
     /** @param later runs tasks that may block */
-    RpcReplies(RpcSlots slots, RemoteMemory remoteMemory, Predicate<Peer> connected, Executor later) {
+    RpcReplies(RpcSlots slots, PeerReads reads, Predicate<Peer> connected, Executor later) {
         this.slots = slots;
-        this.remoteMemory = remoteMemory;
+        this.reads = reads;
         this.connected = connected;
         this.later = later;
     }
@@ -105,6 +105,7 @@ final class RpcReplies {
      *
      * @param to has room for the length
      * @throws NodeUnreachableException if the reply is still at the server's node, and the connection is lost
+     * @throws LmrUnavailableException if it is there, and the thread is interrupted
      * @throws dev.lite.api.LiteTimeoutException if it could not be read from there until the call's deadline
      */
     void copy(RpcSlot slot, MemorySegment to, int length) {
@@ -123,15 +124,22 @@ final class RpcReplies {
         long offset = RawMemory.getLong(slot.replyAddress + RpcWire.ELSEWHERE_OFFSET);
         try {
             Duration left = Duration.ofNanos(Math.max(0, slot.deadlineNs - System.nanoTime()));
-            remoteMemory.read(peer.id(), peer.hello().arenaId(), offset, to, 0, length, Deadline.in(left));
+            reads.read(peer, offset, to, length, Deadline.in(left));
+        } catch (LmrUnavailableException e) {
+            throw Thread.currentThread().isInterrupted() ? e : lost(peer, e);
         } finally {
             reportRead(peer, RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT));
         }
-        // A read waits for the next connection, but the server's slot may have another content then.
         if (!connected.test(peer)) {
-            throw new NodeUnreachableException("node %s was lost while its reply was read"
-                    .formatted(peer.hello().node()));
+            throw lost(peer, null);
         }
+    }
+
+    private static NodeUnreachableException lost(Peer peer, @Nullable LmrUnavailableException why) {
+        return new NodeUnreachableException(
+                "node %s was lost while its reply was read"
+                        .formatted(peer.hello().node()),
+                why);
     }
 
     private void reportRead(Peer peer, int offered) {
