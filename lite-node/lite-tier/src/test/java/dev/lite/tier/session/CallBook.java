@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.SessionLostException;
 import dev.lite.testing.Waits;
@@ -117,6 +118,7 @@ final class CallBook {
         final long timeoutNs;
         final int holdMs;
         final boolean fails;
+        final Priority priority;
         final byte[] request;
         final long begunNs = System.nanoTime();
         private final AtomicInteger executed = new AtomicInteger();
@@ -127,13 +129,21 @@ final class CallBook {
         /** It is a message, and was put into the queue of its port. */
         private volatile boolean sent;
 
-        Call(long id, HistoryApp by, Function function, Duration deadline, int holdMs, boolean fails) {
+        Call(
+                long id,
+                HistoryApp by,
+                Function function,
+                Duration deadline,
+                int holdMs,
+                boolean fails,
+                Priority priority) {
             this.id = id;
             this.by = by;
             this.function = function;
             this.timeoutNs = deadline.toNanos();
             this.holdMs = holdMs;
             this.fails = fails;
+            this.priority = priority;
             request = message(id, LENGTHS[(int) (id % LENGTHS.length)]);
         }
 
@@ -156,8 +166,8 @@ final class CallBook {
 
         @Override
         public String toString() {
-            return "call %d of %s by %s (deadline %d ms, held %d ms)"
-                    .formatted(id, function.name(), by, timeoutNs / 1_000_000, holdMs);
+            return "call %d of %s by %s (%s, deadline %d ms, held %d ms)"
+                    .formatted(id, function.name(), by, priority, timeoutNs / 1_000_000, holdMs);
         }
     }
 
@@ -169,8 +179,8 @@ final class CallBook {
     }
 
     /** Notes a call that is about to begin. */
-    Call begin(HistoryApp by, Function function, Duration deadline, int holdMs, boolean fails) {
-        Call call = new Call(lastId.incrementAndGet(), by, function, deadline, holdMs, fails);
+    Call begin(HistoryApp by, Function function, Duration deadline, int holdMs, boolean fails, Priority priority) {
+        Call call = new Call(lastId.incrementAndGet(), by, function, deadline, holdMs, fails, priority);
         calls.put(call.id, call);
         return call;
     }

@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.Priority;
 import dev.lite.testing.Waits;
 import dev.lite.tier.session.CallBook.Call;
 import dev.lite.tier.session.CallBook.Function;
@@ -251,18 +252,28 @@ final class ChannelHistory {
         }
         for (int i = 0; i < apps.length(); i++) {
             HistoryApp app = apps.get(i);
-            for (Function function : targets) {
-                for (int count = 0; count < LAST_CALLS; count++) {
-                    Call call = book.begin(app, function, CallBook.LONG, 1, false);
-                    try {
-                        byte[] reply = app.client(function).call(call.request, call.deadline());
-                        book.returned(call, MemorySegment.ofArray(reply));
-                    } catch (RuntimeException e) {
-                        book.failed(call, e);
-                    }
+            for (Function target : targets) {
+                callAtRest(app, target, Priority.HIGH);
+                long before = app.channelCalls();
+                callAtRest(app, target, Priority.LOW);
+                if (app.channelCalls() != before) {
+                    book.wrong(
+                            "calls of low priority of %s by %s went through a channel".formatted(target.name(), app));
                 }
             }
             app.awaitRest();
+        }
+    }
+
+    private void callAtRest(HistoryApp app, Function target, Priority priority) {
+        for (int count = 0; count < LAST_CALLS; count++) {
+            Call call = book.begin(app, target, CallBook.LONG, 1, false, priority);
+            try {
+                byte[] reply = app.client(call).call(call.request, call.deadline());
+                book.returned(call, MemorySegment.ofArray(reply));
+            } catch (RuntimeException e) {
+                book.failed(call, e);
+            }
         }
     }
 

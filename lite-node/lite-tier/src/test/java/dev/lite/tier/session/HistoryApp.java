@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.testing.Waits;
@@ -30,12 +31,13 @@ final class HistoryApp implements AutoCloseable {
         session = Inside.field(lite, "session", Object.class);
     }
 
-    RpcClient client(CallBook.Function function) {
-        return clients.computeIfAbsent(
-                function,
+    RpcClient client(CallBook.Call call) {
+        RpcClient client = clients.computeIfAbsent(
+                call.function,
                 its -> its.parts().isEmpty()
                         ? lite.rpc().bind(its.node(), its.name())
                         : lite.rpc().bindAny(its.name()));
+        return call.priority == Priority.LOW ? client.withPriority(Priority.LOW) : client;
     }
 
     void send(CallBook.Call message) {

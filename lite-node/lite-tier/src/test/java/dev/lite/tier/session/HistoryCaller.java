@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import dev.lite.api.Priority;
 import dev.lite.testing.Waits;
 import dev.lite.tier.session.CallBook.Call;
 import dev.lite.tier.session.CallBook.Function;
@@ -81,12 +82,13 @@ final class HistoryCaller {
         int holdMs = random.nextInt(4) == 0 ? random.nextInt(SHORT_MS_MAX) : 0;
         Duration deadline =
                 random.nextInt(3) == 0 ? Duration.ofNanos(1 + random.nextInt(SHORT_MS_MAX * 1_000_000)) : CallBook.LONG;
-        return book.begin(by, function, deadline, holdMs, random.nextInt(10) == 0);
+        Priority priority = random.nextInt(6) == 0 ? Priority.LOW : Priority.HIGH;
+        return book.begin(by, function, deadline, holdMs, random.nextInt(10) == 0, priority);
     }
 
     private void call(Call call) {
         try {
-            byte[] its = call.by.client(call.function).call(call.request, call.deadline());
+            byte[] its = call.by.client(call).call(call.request, call.deadline());
             book.returned(call, MemorySegment.ofArray(its));
         } catch (RuntimeException e) {
             book.failed(call, e);
@@ -96,8 +98,7 @@ final class HistoryCaller {
 
     private void callIntoSegment(Call call) {
         try {
-            long length =
-                    call.by.client(call.function).call(MemorySegment.ofArray(call.request), reply, call.deadline());
+            long length = call.by.client(call).call(MemorySegment.ofArray(call.request), reply, call.deadline());
             book.returned(call, reply.asSlice(0, length));
         } catch (RuntimeException e) {
             book.failed(call, e);
@@ -117,7 +118,7 @@ final class HistoryCaller {
 
     private CompletableFuture<byte[]> start(Call call) {
         try {
-            return call.by.client(call.function).callAsync(call.request, call.deadline());
+            return call.by.client(call).callAsync(call.request, call.deadline());
         } catch (RuntimeException e) {
             return CompletableFuture.failedFuture(e);
         }
