@@ -1,6 +1,8 @@
 package dev.lite.tier.session;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Priority;
 import dev.lite.api.RpcFailedException;
@@ -8,10 +10,12 @@ import dev.lite.api.SessionLostException;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -119,6 +123,7 @@ final class CallBook {
         final int holdMs;
         final boolean fails;
         final Priority priority;
+        final @Nullable String context;
         final byte[] request;
         final long begunNs = System.nanoTime();
         private final AtomicInteger executed = new AtomicInteger();
@@ -136,7 +141,8 @@ final class CallBook {
                 Duration deadline,
                 int holdMs,
                 boolean fails,
-                Priority priority) {
+                Priority priority,
+                @Nullable String context) {
             this.id = id;
             this.by = by;
             this.function = function;
@@ -144,11 +150,18 @@ final class CallBook {
             this.holdMs = holdMs;
             this.fails = fails;
             this.priority = priority;
+            this.context = context;
             request = message(id, LENGTHS[(int) (id % LENGTHS.length)]);
         }
 
         byte[] reply() {
             return message(~id, LENGTHS[(int) (id / LENGTHS.length % LENGTHS.length)]);
+        }
+
+        /** Request and context are longer than a call may be. */
+        boolean isTooLong() {
+            return context != null
+                    && request.length + context.getBytes(StandardCharsets.UTF_8).length > LtRpc.MESSAGE_BYTES_MAX;
         }
 
         /** It has ended before the caller waits for it. */
@@ -179,15 +192,22 @@ final class CallBook {
     }
 
     /** Notes a call that is about to begin. */
-    Call begin(HistoryApp by, Function function, Duration deadline, int holdMs, boolean fails, Priority priority) {
-        Call call = new Call(lastId.incrementAndGet(), by, function, deadline, holdMs, fails, priority);
+    Call begin(
+            HistoryApp by,
+            Function function,
+            Duration deadline,
+            int holdMs,
+            boolean fails,
+            Priority priority,
+            @Nullable String context) {
+        Call call = new Call(lastId.incrementAndGet(), by, function, deadline, holdMs, fails, priority, context);
         calls.put(call.id, call);
         return call;
     }
 
     /** A server has received a request, and executes it; or a port has received a message. Returns its call; null if there is none. */
     @Nullable
-    Call executed(MemorySegment request, Function function) {
+    Call executed(MemorySegment request, @Nullable String context, Function function) {
         Call call = calls.get(request.get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
         if (call == null || !call.function.contains(function)) {
             wrong("%s at %s received a request that nobody sent it: %s"
@@ -197,6 +217,9 @@ final class CallBook {
         if (request.mismatch(MemorySegment.ofArray(call.request)) >= 0) {
             wrong(call + ": its server received another request");
         }
+        if (!Objects.equals(context, call.context)) {
+            wrong("%s: its server received another context: %s".formatted(call, context));
+        }
         if (call.executed.incrementAndGet() > 1) {
             wrong(call + " was executed twice");
         }
@@ -205,6 +228,9 @@ final class CallBook {
 
     void returned(Call call, MemorySegment reply) {
         ended(call, "reply");
+        if (call.isTooLong()) {
+            wrong(call + " has a reply; it was too long");
+        }
         if (call.fails) {
             wrong(call + " has a reply; its server failed it");
         } else if (reply.mismatch(MemorySegment.ofArray(call.reply())) >= 0) {
@@ -233,14 +259,18 @@ final class CallBook {
     void failed(Call call, Throwable failure) {
         String text = failure.getClass().getSimpleName() + (failure instanceof RpcFailedException e ? e.status() : "");
         long tookNs = ended(call, text);
+        String message = String.valueOf(failure.getMessage());
         boolean promised = switch (failure) {
+            case LimitExceededException e -> {
+                call.notDone = message;
+                yield call.isTooLong();
+            }
             case LiteTimeoutException e -> tookNs >= call.timeoutNs;
             case SessionLostException e -> call.by.ending;
             case NodeUnreachableException e -> nodeLost;
             case RpcFailedException e -> isPromised(call, e);
             default -> false;
         };
-        String message = String.valueOf(failure.getMessage());
         if (!promised) {
             wrong("%s failed after %d us: %s".formatted(call, tookNs / 1000, failure));
         }

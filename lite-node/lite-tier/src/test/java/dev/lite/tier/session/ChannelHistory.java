@@ -267,7 +267,7 @@ final class ChannelHistory {
 
     private void callAtRest(HistoryApp app, Function target, Priority priority) {
         for (int count = 0; count < LAST_CALLS; count++) {
-            Call call = book.begin(app, target, CallBook.LONG, 1, false, priority);
+            Call call = book.begin(app, target, CallBook.LONG, 1, false, priority, null);
             try {
                 byte[] reply = app.client(call).call(call.request, call.deadline());
                 book.returned(call, MemorySegment.ofArray(reply));

@@ -37,7 +37,8 @@ final class HistoryApp implements AutoCloseable {
                 its -> its.parts().isEmpty()
                         ? lite.rpc().bind(its.node(), its.name())
                         : lite.rpc().bindAny(its.name()));
-        return call.priority == Priority.LOW ? client.withPriority(Priority.LOW) : client;
+        RpcClient its = call.priority == Priority.LOW ? client.withPriority(Priority.LOW) : client;
+        return call.context == null ? its : its.withContext(call.context);
     }
 
     void send(CallBook.Call message) {

@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import dev.lite.api.LtRpc;
 import dev.lite.api.Priority;
 import dev.lite.testing.Waits;
 import dev.lite.tier.session.CallBook.Call;
@@ -14,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
 
 /** A thread that makes random calls, and sends messages, until {@link #stop}. */
 final class HistoryCaller {
@@ -83,7 +85,14 @@ final class HistoryCaller {
         Duration deadline =
                 random.nextInt(3) == 0 ? Duration.ofNanos(1 + random.nextInt(SHORT_MS_MAX * 1_000_000)) : CallBook.LONG;
         Priority priority = random.nextInt(6) == 0 ? Priority.LOW : Priority.HIGH;
-        return book.begin(by, function, deadline, holdMs, random.nextInt(10) == 0, priority);
+        return book.begin(by, function, deadline, holdMs, random.nextInt(10) == 0, priority, context(function));
+    }
+
+    /** Of a call; a message has none. */
+    private @Nullable String context(Function function) {
+        return function.isPort() || random.nextInt(4) > 0
+                ? null
+                : "\u00e4".repeat(1 + random.nextInt(LtRpc.CONTEXT_BYTES_MAX / 2));
     }
 
     private void call(Call call) {

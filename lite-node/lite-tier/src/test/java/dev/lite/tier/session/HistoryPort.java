@@ -68,7 +68,7 @@ final class HistoryPort implements HistoryService {
     }
 
     private void received(Message message) {
-        Call call = book.executed(MemorySegment.ofArray(message.data()), function);
+        Call call = book.executed(MemorySegment.ofArray(message.data()), null, function);
         if (call != null && !message.senderNode().equals(call.by.node)) {
             book.wrong("%s came from %s".formatted(call, message.senderNode()));
         }

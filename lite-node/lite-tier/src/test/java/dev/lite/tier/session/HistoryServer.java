@@ -65,7 +65,7 @@ final class HistoryServer implements HistoryService {
     }
 
     private @Nullable Call execute(RpcCall received) {
-        Call call = book.executed(received.request(), function);
+        Call call = book.executed(received.request(), received.context(), function);
         if (call != null && call.holdMs > 0) {
             Waits.pass(Duration.ofMillis(call.holdMs));
         }
