@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @EnumSource(names = {"ONE_HOST", "TCP"})
 @Isolated("it counts the threads, mappings and descriptors of its process")
 class ChannelHistoriesTest {
-    private static final int HISTORIES = Integer.getInteger("lite.test.histories", 6);
+    private static final int HISTORIES = Integer.getInteger("lite.test.histories", 4);
     private static final int LOSSES = Integer.getInteger("lite.test.losses", 2);
     private static final Duration WINDOW = Duration.ofMillis(20);
     /** What a thread that spins uses at least, beside others. */
