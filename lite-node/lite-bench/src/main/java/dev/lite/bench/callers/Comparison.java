@@ -18,6 +18,8 @@ record Comparison(String title, List<Row> rows) {
     private static final String ATTACHED_TCP = "LITE attached tcp";
     private static final String EMBEDDED_SHM = "LITE embedded shm";
     private static final String EMBEDDED_TCP = "LITE embedded tcp";
+    private static final String ATTACHED_TCP_PLAIN = "LITE attached tcp plain";
+    private static final String EMBEDDED_TCP_PLAIN = "LITE embedded tcp plain";
     private static final String RING = "bare ring";
     private static final String SOCKETS = "sockets";
     private static final String POLLING_SOCKETS = "sockets, polling";
@@ -121,7 +123,8 @@ record Comparison(String title, List<Row> rows) {
 
     private static void largeWrites(List<Comparison> all) {
         Workload writes = Workload.outstanding(Kind.WRITE, 1, VERY_LARGE);
-        all.add(of("writes-large", writes, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS));
+        all.add(of(
+                "writes-large", writes, ATTACHED_TCP, ATTACHED_TCP_PLAIN, EMBEDDED_TCP, EMBEDDED_TCP_PLAIN, SOCKETS));
     }
 
     /** Asynchronous operations beside the same ones one at a time. */

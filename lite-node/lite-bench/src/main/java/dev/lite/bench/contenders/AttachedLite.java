@@ -22,17 +22,19 @@ public class AttachedLite implements Contender {
 
     private final String fabric;
     private final int channels;
+    private final String protection;
 
-    private AttachedLite(String fabric, int channels) {
+    private AttachedLite(String fabric, int channels, String protection) {
         this.fabric = fabric;
         this.channels = channels;
+        this.protection = protection;
     }
 
     /** Nodes that are connected by shared memory; calls go through them. */
     public static final class Shm extends AttachedLite {
         /** For the service loader. */
         public Shm() {
-            super("shm", 0);
+            super("shm", 0, BenchNode.Spec.ENCRYPTED);
         }
     }
 
@@ -40,7 +42,7 @@ public class AttachedLite implements Contender {
     public static final class Channel extends AttachedLite {
         /** For the service loader. */
         public Channel() {
-            super("shm", CHANNELS);
+            super("shm", CHANNELS, BenchNode.Spec.ENCRYPTED);
         }
     }
 
@@ -48,7 +50,7 @@ public class AttachedLite implements Contender {
     public static final class TcpChannel extends AttachedLite {
         /** For the service loader. */
         public TcpChannel() {
-            super("tcp", CHANNELS);
+            super("tcp", CHANNELS, BenchNode.Spec.ENCRYPTED);
         }
     }
 
@@ -56,21 +58,30 @@ public class AttachedLite implements Contender {
     public static final class Tcp extends AttachedLite {
         /** For the service loader. */
         public Tcp() {
-            super("tcp", 0);
+            super("tcp", 0, BenchNode.Spec.ENCRYPTED);
+        }
+    }
+
+    /** The same without encryption. */
+    public static final class PlainTcp extends AttachedLite {
+        /** For the service loader. */
+        public PlainTcp() {
+            super("tcp", 0, BenchNode.Spec.PLAIN);
         }
     }
 
     @Override
     public String name() {
         String way = channels == 0 ? fabric : "channel";
-        return "LITE attached " + (channels > 0 && fabric.equals("tcp") ? "tcp channel" : way);
+        String plain = protection.equals(BenchNode.Spec.PLAIN) ? " plain" : "";
+        return "LITE attached " + (channels > 0 && fabric.equals("tcp") ? "tcp channel" : way) + plain;
     }
 
     @Override
     public Backing start(Path place, Supplier<String> zooKeeper) {
         List<BenchNode.Spec> specs = List.of(
-                new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0", channels),
-                new BenchNode.Spec(zooKeeper.get(), fabric, place, LiteServer.NODE, channels));
+                new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0", channels, protection),
+                new BenchNode.Spec(zooKeeper.get(), fabric, place, LiteServer.NODE, channels, protection));
         Nodes nodes = new Nodes(
                 BenchManager.start(specs.get(0)),
                 specs.stream()

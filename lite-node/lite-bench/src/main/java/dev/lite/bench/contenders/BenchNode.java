@@ -24,9 +24,6 @@ public final class BenchNode implements AutoCloseable {
     /** Long, because the benchmark may keep the processors busy. */
     private static final Duration SESSION_TIMEOUT = Duration.ofSeconds(20);
 
-    /** What protects data between nodes, for comparisons of the protection itself; see {@code lite.node.tcp.protection}. */
-    private static final String PROTECTION = System.getProperty("lite.bench.protection", "encrypted");
-
     private static final Duration START = Duration.ofSeconds(30);
     private static final Duration CONNECT = Duration.ofSeconds(10);
 
@@ -46,17 +43,29 @@ public final class BenchNode implements AutoCloseable {
      * @param place the directory for arenas and sockets
      * @param name the node's name
      * @param channels the maximum number of channels; 0 for none
+     * @param protection {@link #ENCRYPTED} or {@link #PLAIN}: what protects the data between nodes over TCP
      */
-    public record Spec(String zooKeeper, String fabric, Path place, String name, int channels) {
+    public record Spec(String zooKeeper, String fabric, Path place, String name, int channels, String protection) {
+        /** As by default. */
+        public static final String ENCRYPTED = "encrypted";
+
+        /** Only the handshake is authenticated. */
+        public static final String PLAIN = "none";
+
         /** Reads the words of a command line. */
         public static Spec parse(List<String> words) {
             return new Spec(
-                    words.get(0), words.get(1), Path.of(words.get(2)), words.get(3), Integer.parseInt(words.get(4)));
+                    words.get(0),
+                    words.get(1),
+                    Path.of(words.get(2)),
+                    words.get(3),
+                    Integer.parseInt(words.get(4)),
+                    words.get(5));
         }
 
         /** The words for {@link #parse}. */
         public List<String> words() {
-            return List.of(zooKeeper, fabric, place.toString(), name, Integer.toString(channels));
+            return List.of(zooKeeper, fabric, place.toString(), name, Integer.toString(channels), protection);
         }
 
         /** The socket for applications. */
@@ -82,7 +91,7 @@ public final class BenchNode implements AutoCloseable {
                 .arena(spec.place.resolve("arenas"), false)
                 .deadline(START)
                 .channelsMax(spec.channels)
-                .fabricOptions("tcp", Map.of("secret", "the benchmark's secret", "protection", PROTECTION))
+                .fabricOptions("tcp", Map.of("secret", "the benchmark's secret", "protection", spec.protection))
                 .build();
         CuratorDirectory directory = openDirectory(spec);
         return new BenchNode(directory, LiteNode.start(config, directory, List.of(fabric)));

@@ -100,8 +100,8 @@ public final class LogBench {
         }
         Path place = root.resolve(setting.replace(' ', '-'));
         List<BenchNode.Spec> nodes = List.of(
-                new BenchNode.Spec(zooKeeper, fabric, place, "node-0", 0),
-                new BenchNode.Spec(zooKeeper, fabric, place, "node-1", 0));
+                new BenchNode.Spec(zooKeeper, fabric, place, "node-0", 0, BenchNode.Spec.ENCRYPTED),
+                new BenchNode.Spec(zooKeeper, fabric, place, "node-1", 0, BenchNode.Spec.ENCRYPTED));
         List<ChildProcess> processes = new ArrayList<>();
         place.toFile().mkdirs();
         Path raw = place.resolve("raw");

@@ -55,6 +55,9 @@ public final class PollRole implements AutoCloseable {
     /** Threads beside the holder rather yield: their pauses would take the processor of one that has work. */
     private static final int PAUSES_OF_OTHERS_MAX = 100;
 
+    /** So many threads that wait for requests stay awake beside the holder. */
+    private static final int AWAKE_FOR_REQUESTS_MAX = 2;
+
     /** A virtual thread that waits for an answer yields so often before it parks: most answers over shared memory come within that time. */
     private static final int YIELDS_OF_VIRTUALS = 4;
     /** The polling virtual thread lets others on its carrier run after so many looks. */
@@ -76,6 +79,9 @@ public final class PollRole implements AutoCloseable {
     private final StagedWait holdersWait;
     /** For those that find the role held: while others poll for them, their pauses succeed at another rate. */
     private final StagedWait lookersWait;
+
+    /** The same for those that wait for requests, and take no turns. */
+    private final StagedWait requestsWait;
 
     /** For the virtual thread that polls. */
     private final StagedWait virtualsWait;
@@ -125,8 +131,10 @@ public final class PollRole implements AutoCloseable {
         this.pollCost = fabric.pollCost();
         this.turns = pollCost == 1 ? new Turns() : null;
         int lookersSpins = Math.min(PAUSES_OF_OTHERS_MAX, spins);
-        this.holdersWait = turns != null ? StagedWait.ofTurns(spins) : new StagedWait(spins);
-        this.lookersWait = turns != null ? StagedWait.ofTurns(lookersSpins) : new StagedWait(lookersSpins);
+        boolean cheap = turns != null;
+        this.holdersWait = cheap ? StagedWait.ofPollers(spins, true) : new StagedWait(spins);
+        this.lookersWait = cheap ? StagedWait.ofPollers(lookersSpins, true) : new StagedWait(lookersSpins);
+        this.requestsWait = cheap ? StagedWait.ofPollers(lookersSpins, false) : lookersWait;
         this.standbysWait = new StagedWait(lookersSpins);
         this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
@@ -284,7 +292,7 @@ public final class PollRole implements AutoCloseable {
             return awaitVirtually(waiter, deadlineNs);
         }
         while (!waiter.isOver()) {
-            look(waiter, deadlineNs);
+            boolean led = staysAwake(waiter) && look(waiter, deadlineNs);
             if (waiter.isOver()) {
                 break;
             }
@@ -292,8 +300,10 @@ public final class PollRole implements AutoCloseable {
             if (leftNs <= 0 || Thread.currentThread().isInterrupted()) {
                 break;
             }
-            late(waiter);
-            waiter.park(leftNs);
+            if (!led) { // otherwise it only passed the role on to those that are awake, too
+                late(waiter);
+                waiter.park(leftNs);
+            }
         }
         return waiter.isOver();
     }
@@ -366,22 +376,45 @@ public final class PollRole implements AutoCloseable {
         virtualPolls++;
     }
 
-    /** Stays awake for a while; leads when the role is free. */
-    private void look(PollWaiter waiter, long deadlineNs) {
+    /**
+     * Whether a thread looks before it parks. For requests, few do: with many functions the next one is mostly for another thread, and each
+     * that looks makes all others wait for its yields.
+     */
+    private boolean staysAwake(PollWaiter waiter) {
+        return !waiter.isRequest() || looking.get() < AWAKE_FOR_REQUESTS_MAX;
+    }
+
+    /**
+     * Stays awake for a while; leads when the role is free. While others look, too, it holds the role for one poll only and then yields:
+     * the next one that runs polls, instead of waiting until the holder runs again.
+     *
+     * @return whether it led
+     */
+    private boolean look(PollWaiter waiter, long deadlineNs) {
+        StagedWait wait = waiter.isRequest() ? requestsWait : lookersWait;
         looking.getAndIncrement();
         boolean taken = false;
         try {
-            int first = lookersWait.begin(1);
+            int first = wait.begin(1);
             int left = first;
             while (!waiter.isOver()) {
                 taken = take();
+                if (taken && left != 0 && isShared(1)) {
+                    taken = false;
+                    int unused = poll();
+                    state.set(LOOKED_AFTER); // by this thread, or by one that takes it meanwhile
+                    if (waiter.isOver()) {
+                        break;
+                    }
+                    left = StagedWait.yieldsOnly(left);
+                }
                 if (taken || left == 0) {
                     break;
                 }
-                left = lookersWait.pause(left);
+                left = wait.pause(left);
             }
             if (left != first && waiter.isOver()) {
-                lookersWait.hit(left);
+                wait.hit(left);
             }
         } finally {
             // A holder does not count: it would take itself for a thread that waits for its processor.
@@ -390,6 +423,12 @@ public final class PollRole implements AutoCloseable {
         if (taken) {
             lead(waiter, deadlineNs);
         }
+        return taken;
+    }
+
+    /** Whether the holder passes the role on when it yields: a poll costs little, and more than so many threads look for the role. */
+    private boolean isShared(int lookers) {
+        return pollCost == 1 && looking.get() > lookers;
     }
 
     /** How many pauses one poll costs; see {@link Fabric#pollCost}. */
@@ -417,6 +456,8 @@ public final class PollRole implements AutoCloseable {
                         left = holdersWait.begin(pollCost);
                         first = left = StagedWait.yieldsOnly(left); // those whom the event concerns run first
                     }
+                } else if (isShared(0)) {
+                    return;
                 } else if (left > 0) {
                     left = holdersWait.pause(looking.get() > 0 ? StagedWait.yieldsOnly(left) : left);
                 } else {

@@ -206,11 +206,25 @@ class PollRoleTest {
     }
 
     private static class Flag extends PollWaiter {
+        private final boolean request;
         private volatile boolean over;
+
+        Flag() {
+            this(false);
+        }
+
+        Flag(boolean request) {
+            this.request = request;
+        }
 
         @Override
         protected boolean isOver() {
             return over;
+        }
+
+        @Override
+        protected boolean isRequest() {
+            return request;
         }
 
         void come() {
@@ -389,13 +403,24 @@ class PollRoleTest {
     private final class Stopped extends Flag {
         private final CountDownLatch looks = new CountDownLatch(1);
         private final CountDownLatch goOn = new CountDownLatch(1);
+        /** So many others are stopped. */
+        private final int others;
+
         private final Thread thread = Thread.ofPlatform()
                 .daemon()
                 .unstarted(() -> role.await(this, System.nanoTime() + PAST_EVERY_WAIT_NS, false));
 
+        Stopped() {
+            this(0);
+        }
+
+        Stopped(int others) {
+            this.others = others;
+        }
+
         @Override
         protected boolean isOver() {
-            if (Thread.currentThread() == thread && role.looking() > 0) {
+            if (Thread.currentThread() == thread && role.looking() > others) {
                 looks.countDown();
                 Waits.until("the test lets it go on", () -> goOn.getCount() == 0);
             }
@@ -420,6 +445,64 @@ class PollRoleTest {
         fabric.put(awake);
         Waits.join(awake.thread);
         assertThat(fabric.arms).hasValue(1);
+    }
+
+    @Test
+    void aHolderThatFindsNothingLeavesTheRoleToAnotherThreadThatIsAwake() {
+        Flag flag = new Flag();
+        Thread leader = Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false));
+        Waits.until("it leads", () -> fabric.polls.get() > 0);
+        Stopped awake = new Stopped();
+        awake.startAndStop();
+        role.wakeup();
+        Waits.until("the role is free", role::take);
+        role.release();
+        fabric.put(flag);
+        fabric.put(awake);
+        awake.goOn.countDown();
+        Waits.join(awake.thread);
+        Waits.join(leader);
+    }
+
+    @Test
+    void whileTwoThreadsAreAwakeAThirdThatWaitsForARequestParksAtOnce() {
+        takeFirst();
+        Stopped one = new Stopped();
+        one.startAndStop();
+        AtomicInteger looks = new AtomicInteger();
+        for (boolean second : new boolean[] {true, false}) {
+            Stopped two = new Stopped(1);
+            if (second) {
+                two.startAndStop();
+            }
+            looks.set(0);
+            Flag request = new Flag(true) {
+                @Override
+                protected boolean isOver() {
+                    looks.incrementAndGet();
+                    return super.isOver();
+                }
+            };
+            Thread waiting =
+                    Thread.ofPlatform().start(() -> role.await(request, System.nanoTime() + FOREVER_NS, false));
+            Waits.until("it parks", () -> waiting.getState() == Thread.State.TIMED_WAITING);
+            if (second) {
+                assertThat(looks).hasValueLessThan(5);
+            } else {
+                assertThat(looks).as("beside one it looks").hasValueGreaterThan(5);
+            }
+            request.come();
+            Waits.join(waiting);
+            if (second) {
+                two.comeQuietly();
+                two.goOn.countDown();
+                Waits.join(two.thread);
+            }
+        }
+        one.comeQuietly();
+        one.goOn.countDown();
+        Waits.join(one.thread);
+        role.release();
     }
 
     @Test
@@ -555,8 +638,9 @@ class PollRoleTest {
             AtomicInteger done = new AtomicInteger();
             for (int i = 0; i < waiters; i++) {
                 Random own = new Random(random.nextLong());
+                boolean request = own.nextBoolean();
                 Runnable body = () -> {
-                    Flag flag = new Flag();
+                    Flag flag = new Flag(request);
                     for (int round = 0; round < rounds; round++) {
                         flag.reset();
                         boolean held = own.nextInt(3) == 0 && role.take();

@@ -45,6 +45,12 @@ public final class StagedWait {
     /** After so many waits that a yield ended in time, a late one is an exception. */
     private static final int GOOD_BETWEEN = 16;
 
+    /** So many pauses lie between two yields of a {@linkplain #ofPollers mixed} wait. */
+    static final int PAUSES_BETWEEN = 16;
+
+    /** So many waits are mixed after one whose pauses all failed. */
+    static final int MIXED_WAITS = 256;
+
     // What is left of a wait: the pauses above the yields.
     private static final int YIELD_BITS = 8;
     private static final int YIELD_MASK = (1 << YIELD_BITS) - 1;
@@ -55,6 +61,9 @@ public final class StagedWait {
     private final @Nullable Runnable giveProcessor;
 
     private final boolean eachLateYieldCounts;
+    /** Whether the pauses are mixed with yields after a wait whose pauses failed. */
+    private final boolean mixes;
+
     private final int all;
     private final int least;
     private final int yields;
@@ -64,6 +73,9 @@ public final class StagedWait {
     private int tryAfter = TRY_AFTER_MIN;
 
     private int untilTry = TRY_AFTER_MIN;
+
+    /** How many of the next waits are mixed. */
+    private int mixed;
 
     /** How many of the next waits make no yields. */
     private int without;
@@ -80,15 +92,16 @@ public final class StagedWait {
      *     {@value #YIELDS_MAX}; with 0 a thread sleeps at once
      */
     public StagedWait(int pauses) {
-        this(pauses, null, false);
+        this(pauses, null, false, false);
     }
 
-    private StagedWait(int pauses, @Nullable Runnable giveProcessor, boolean eachLateYieldCounts) {
+    StagedWait(int pauses, @Nullable Runnable giveProcessor, boolean eachLateYieldCounts, boolean mixes) {
         if (pauses < 0 || pauses > PAUSES_MAX) {
             throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(pauses, PAUSES_MAX));
         }
         this.giveProcessor = giveProcessor;
         this.eachLateYieldCounts = eachLateYieldCounts;
+        this.mixes = mixes;
         this.lateUntilNs = System.nanoTime();
         this.all = pauses;
         this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
@@ -104,7 +117,7 @@ public final class StagedWait {
      * @param giveProcessor gives the processor of the carrier away, as sched_yield(2) does
      */
     public static StagedWait ofCarrier(int pauses, Runnable giveProcessor) {
-        return new StagedWait(pauses, giveProcessor, false);
+        return new StagedWait(pauses, giveProcessor, false, false);
     }
 
     /**
@@ -114,7 +127,18 @@ public final class StagedWait {
      * @param pauses as in the constructor
      */
     public static StagedWait ofTurns(int pauses) {
-        return new StagedWait(pauses, null, true);
+        return new StagedWait(pauses, null, true, false);
+    }
+
+    /**
+     * For threads that poll for others or wait for one that does. The thread that they wait for may be ready on this processor, and would
+     * run only after all pauses. So after a wait whose pauses all failed, the next ones mix them with yields. Not for virtual threads.
+     *
+     * @param pauses as in the constructor
+     * @param takeTurns whether they also {@linkplain #ofTurns take turns}
+     */
+    public static StagedWait ofPollers(int pauses, boolean takeTurns) {
+        return new StagedWait(pauses, null, takeTurns, true);
     }
 
     /**
@@ -124,6 +148,9 @@ public final class StagedWait {
      * @return what is left of the wait, for {@link #pause}; 0: sleep at once
      */
     public int begin(int cost) {
+        if (mixed > 0) {
+            mixed--;
+        }
         int yieldsNow = yields;
         if (without > 0) {
             without--;
@@ -141,16 +168,28 @@ public final class StagedWait {
      * @param left what {@link #begin} or this method returned last; not 0
      * @return what is left of the wait; 0: announce the sleep, look once more and sleep
      */
-    @SuppressWarnings("ThreadPriorityCheck") // the clock tells whether the yield helped
     public int pause(int left) {
         if (left > YIELD_MASK) {
             Thread.onSpinWait();
             int rest = left - PAUSE;
             if (rest <= YIELD_MASK) {
                 pausedInVain();
+            } else if (mixed > 0 && isBetween(rest) && isYieldLate()) {
+                return 0;
             }
             return rest;
         }
+        return isYieldLate() ? 0 : left - 1;
+    }
+
+    private static boolean isBetween(int left) {
+        return (left >> YIELD_BITS) % PAUSES_BETWEEN == 0
+                && (left & YIELD_MASK) > 0; // no yields while they are suspended
+    }
+
+    /** Yields once; returns whether that took too long. */
+    @SuppressWarnings("ThreadPriorityCheck") // the clock tells whether the yield helped
+    private boolean isYieldLate() {
         long beginNs = System.nanoTime();
         Runnable give = giveProcessor;
         if (give != null) {
@@ -158,15 +197,15 @@ public final class StagedWait {
         } else {
             Thread.yield();
             if (Thread.currentThread().isVirtual()) {
-                return left - 1; // it gave nothing away but its place among the others of its carrier
+                return false; // it gave nothing away but its place among the others of its carrier
             }
         }
         long endNs = System.nanoTime();
         if (endNs - beginNs > LATE_NS) {
             late(beginNs, endNs);
-            return 0;
+            return true;
         }
-        return left - 1;
+        return false;
     }
 
     /** Yields once, for those that have work now; not a stage of a wait. */
@@ -225,6 +264,9 @@ public final class StagedWait {
     }
 
     private void pausedInVain() {
+        if (mixes) {
+            mixed = MIXED_WAITS;
+        }
         if (pauses == all) {
             tryAfter = Math.min(TRY_AFTER_MAX, 2 * tryAfter);
             untilTry = tryAfter;

@@ -58,6 +58,29 @@ class StagedWaitTest {
         assertThat(stepsInVain(new StagedWait(PAUSES))).isBetween(PAUSES + 1, PAUSES + 100);
     }
 
+    @Test
+    void pollersMixPausesWithYieldsForAWhileAfterAWaitInVain() {
+        AtomicInteger yields = new AtomicInteger();
+        StagedWait wait = new StagedWait(PAUSES, yields::incrementAndGet, false, true);
+        assertThat(pausesInVain(wait)).isEqualTo(PAUSES);
+        assertThat(yields).as("while pauses succeed").hasValue(0);
+        for (int i = 1; i <= StagedWait.MIXED_WAITS; i++) {
+            assertThat(yieldsWithin(wait, 2 * StagedWait.PAUSES_BETWEEN, yields))
+                    .as("wait %d", i)
+                    .isEqualTo(i < StagedWait.MIXED_WAITS ? 2 : 0);
+        }
+    }
+
+    private static int yieldsWithin(StagedWait wait, int pauses, AtomicInteger yields) {
+        int before = yields.get();
+        int left = wait.begin(1);
+        for (int i = 0; i < pauses; i++) {
+            left = wait.pause(left);
+        }
+        wait.hit(left);
+        return yields.get() - before;
+    }
+
     private static int stepsInVain(StagedWait wait) {
         int steps = 0;
         for (int left = wait.begin(1); left != 0; left = wait.pause(left)) {
