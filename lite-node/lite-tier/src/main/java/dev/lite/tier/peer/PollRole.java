@@ -55,7 +55,7 @@ public final class PollRole implements AutoCloseable {
     /** Threads beside the holder rather yield: their pauses would take the processor of one that has work. */
     private static final int PAUSES_OF_OTHERS_MAX = 100;
 
-    /** So many threads that wait for requests stay awake beside the holder. */
+    /** While so many threads look for the role, further ones that wait for requests park at once. */
     private static final int AWAKE_FOR_REQUESTS_MAX = 2;
 
     /** A virtual thread that waits for an answer yields so often before it parks: most answers over shared memory come within that time. */
@@ -93,6 +93,9 @@ public final class PollRole implements AutoCloseable {
 
     private final InlineCompletion inline = new InlineCompletion();
     private final int pollCost;
+    /** Whether the threads that are awake poll in turns; without yields, each would wait until the system takes its processor. */
+    private final boolean shares;
+
     /** For short waits; null: a fabric whose answers come from other hosts has none. */
     private final @Nullable Turns turns;
 
@@ -132,6 +135,7 @@ public final class PollRole implements AutoCloseable {
         this.turns = pollCost == 1 ? new Turns() : null;
         int lookersSpins = Math.min(PAUSES_OF_OTHERS_MAX, spins);
         boolean cheap = turns != null;
+        this.shares = cheap && spins > 0;
         this.holdersWait = cheap ? StagedWait.ofPollers(spins, true) : new StagedWait(spins);
         this.lookersWait = cheap ? StagedWait.ofPollers(lookersSpins, true) : new StagedWait(lookersSpins);
         this.requestsWait = cheap ? StagedWait.ofPollers(lookersSpins, false) : lookersWait;
@@ -398,8 +402,12 @@ public final class PollRole implements AutoCloseable {
             int first = wait.begin(1);
             int left = first;
             while (!waiter.isOver()) {
+                boolean shared = isShared(1);
+                if (shared && left == 0) {
+                    break; // the others look after the role
+                }
                 taken = take();
-                if (taken && left != 0 && isShared(1)) {
+                if (taken && shared) {
                     taken = false;
                     int unused = poll();
                     state.set(LOOKED_AFTER); // by this thread, or by one that takes it meanwhile
@@ -426,9 +434,12 @@ public final class PollRole implements AutoCloseable {
         return taken;
     }
 
-    /** Whether the holder passes the role on when it yields: a poll costs little, and more than so many threads look for the role. */
+    /**
+     * Whether the holder passes the role on when it yields: a poll costs little, and more than so many platform threads look for the role.
+     * The virtual thread that polls does not count. While others keep its carrier, it does not poll.
+     */
     private boolean isShared(int lookers) {
-        return pollCost == 1 && looking.get() > lookers;
+        return shares && looking.get() - (virtualPolls & 1) > lookers;
     }
 
     /** How many pauses one poll costs; see {@link Fabric#pollCost}. */
@@ -456,7 +467,7 @@ public final class PollRole implements AutoCloseable {
                         left = holdersWait.begin(pollCost);
                         first = left = StagedWait.yieldsOnly(left); // those whom the event concerns run first
                     }
-                } else if (isShared(0)) {
+                } else if (left > 0 && isShared(0)) {
                     return;
                 } else if (left > 0) {
                     left = holdersWait.pause(looking.get() > 0 ? StagedWait.yieldsOnly(left) : left);

@@ -308,8 +308,13 @@ final class RpcCaller {
             post = post(binding, slot, place, length, Poster.NOBODY, soon);
         } catch (RuntimeException | Error e) { // nobody else ends the call
             Unrecoverable.report(e);
-            if (slot.endPosted(call, RpcSlot.OWNED)) {
+            if (!slot.endPosted(call, RpcSlot.OWNED)) {
+                cancelAbandoned(binding, slot, place, length, callId);
+                return true;
+            }
+            try {
                 cancel(binding, slot, place, length);
+            } finally {
                 call.failed(exception("the call could not be posted", e));
             }
             return true;
@@ -335,7 +340,11 @@ final class RpcCaller {
             }
             Polling.sleepNs(PAUSE_NS);
         }
-        // Nothing was posted, so no reply comes: only this thread or the end of the connection returns the slot.
+        cancelAbandoned(binding, slot, place, length, callId);
+    }
+
+    /** The call was given up before it was posted, so no reply comes: only this thread or the end of the connection returns the slot. */
+    private void cancelAbandoned(RpcBinding binding, RpcSlot slot, int place, int length, long callId) {
         if (slot.callId == callId && slot.peer == binding.peer && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
             cancel(binding, slot, place, length);
         }

@@ -455,7 +455,8 @@ class PollRoleTest {
         Stopped awake = new Stopped();
         awake.startAndStop();
         role.wakeup();
-        Waits.until("the role is free", role::take);
+        Waits.until("it parks, because the other one is awake", () -> leader.getState() == Thread.State.TIMED_WAITING);
+        assertThat(role.take()).isTrue();
         role.release();
         fabric.put(flag);
         fabric.put(awake);
