@@ -58,6 +58,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,6 +72,9 @@ import org.slf4j.LoggerFactory;
 public final class LiteNode implements SessionBackend, AutoCloseable {
     /** The default time after which memory that belongs to no LMR is freed. */
     public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
+
+    /** A stop waits so long for tasks that have been interrupted. */
+    private static final Duration TASKS_END = Duration.ofSeconds(10);
 
     /** What applications wait for comes first. A malloc that finds no clean memory cleans itself. */
     private static final int CLEANER_NICE = 10;
@@ -540,8 +544,34 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         rpc.close();
         allocator.close();
         channel.close();
-        arena.close();
+        if (tasksEnd()) {
+            arena.close();
+        } else { // a task that reads or writes unmapped memory would end the process
+            log.error(
+                    "node {} stops, but a task has not ended within {} s; its arena stays mapped until the process ends",
+                    self.name(),
+                    TASKS_END.toSeconds());
+        }
         log.info("node stopped name={} arena-kept={}", self.name(), config.arenaKept());
+    }
+
+    /** Waits for the tasks of the executor, which may use the arena, for example to fetch a long request. */
+    private boolean tasksEnd() {
+        long endNs = System.nanoTime() + TASKS_END.toNanos();
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return executor.awaitTermination(endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     private void joinCleaner() {
