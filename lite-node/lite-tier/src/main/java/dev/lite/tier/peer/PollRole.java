@@ -136,9 +136,9 @@ public final class PollRole implements AutoCloseable {
         int lookersSpins = Math.min(PAUSES_OF_OTHERS_MAX, spins);
         boolean cheap = turns != null;
         this.shares = cheap && spins > 0;
-        this.holdersWait = cheap ? StagedWait.ofPollers(spins, true) : new StagedWait(spins);
-        this.lookersWait = cheap ? StagedWait.ofPollers(lookersSpins, true) : new StagedWait(lookersSpins);
-        this.requestsWait = cheap ? StagedWait.ofPollers(lookersSpins, false) : lookersWait;
+        this.holdersWait = cheap ? StagedWait.ofTurns(spins) : new StagedWait(spins);
+        this.lookersWait = cheap ? StagedWait.ofFollowers(lookersSpins, true) : new StagedWait(lookersSpins);
+        this.requestsWait = cheap ? StagedWait.ofFollowers(lookersSpins, false) : lookersWait;
         this.standbysWait = new StagedWait(lookersSpins);
         this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);

@@ -45,7 +45,7 @@ public final class StagedWait {
     /** After so many waits that a yield ended in time, a late one is an exception. */
     private static final int GOOD_BETWEEN = 16;
 
-    /** So many pauses lie between two yields of a {@linkplain #ofPollers mixed} wait. */
+    /** So many pauses lie between two yields of a {@linkplain #ofFollowers mixed} wait. */
     static final int PAUSES_BETWEEN = 16;
 
     /** So many waits are mixed after one whose pauses all failed. */
@@ -131,13 +131,13 @@ public final class StagedWait {
     }
 
     /**
-     * For threads that poll for others or wait for one that does. The thread that they wait for may be ready on this processor, and would
+     * For threads that wait beside one that polls for them. The thread that they wait for may be ready on this processor, and would
      * run only after all pauses. So after a wait whose pauses all failed, the next ones mix them with yields. Not for virtual threads.
      *
      * @param pauses as in the constructor
      * @param takeTurns whether they also {@linkplain #ofTurns take turns}
      */
-    public static StagedWait ofPollers(int pauses, boolean takeTurns) {
+    public static StagedWait ofFollowers(int pauses, boolean takeTurns) {
         return new StagedWait(pauses, null, takeTurns, true);
     }
 

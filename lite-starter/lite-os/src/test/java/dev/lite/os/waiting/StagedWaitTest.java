@@ -59,7 +59,7 @@ class StagedWaitTest {
     }
 
     @Test
-    void pollersMixPausesWithYieldsForAWhileAfterAWaitInVain() {
+    void followersMixPausesWithYieldsForAWhileAfterAWaitInVain() {
         AtomicInteger yields = new AtomicInteger();
         StagedWait wait = new StagedWait(PAUSES, yields::incrementAndGet, false, true);
         assertThat(pausesInVain(wait)).isEqualTo(PAUSES);
