@@ -73,7 +73,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** The default time after which memory that belongs to no LMR is freed. */
     public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
 
-    /** A stop waits so long for tasks that have been interrupted. */
+    /** A stop waits so long for tasks that have been interrupted, and for other threads that use the arena. */
     private static final Duration TASKS_END = Duration.ofSeconds(10);
 
     /** What applications wait for comes first. A malloc that finds no clean memory cleans itself. */
@@ -544,18 +544,18 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         rpc.close();
         allocator.close();
         channel.close();
-        if (tasksEnd()) {
+        if (tasksEnd() && posted.close(Deadline.in(TASKS_END))) {
             arena.close();
-        } else { // a task that reads or writes unmapped memory would end the process
+        } else { // a thread that reads or writes unmapped memory would end the process
             log.error(
-                    "node {} stops, but a task has not ended within {} s; its arena stays mapped until the process ends",
+                    "node {} stops, but a thread still used its memory after {} s; its arena stays mapped until the process ends",
                     self.name(),
                     TASKS_END.toSeconds());
         }
         log.info("node stopped name={} arena-kept={}", self.name(), config.arenaKept());
     }
 
-    /** Waits for the tasks of the executor, which may use the arena, for example to fetch a long request. */
+    /** Waits for the tasks of the executor, which may use the arena. */
     private boolean tasksEnd() {
         long endNs = System.nanoTime() + TASKS_END.toNanos();
         boolean interrupted = false;

@@ -57,6 +57,19 @@ final class BounceBuffers {
         return true;
     }
 
+    /**
+     * Takes all buffers, each when it is free, and keeps them: afterwards no thread touches their memory, and operations wait for one until
+     * their deadlines. False if one was still in use at the deadline.
+     */
+    boolean takeAll(Deadline deadline) {
+        for (BounceBuffer buffer : buffers) {
+            if (!Polling.until(buffer::takeIfFree, deadline, POLL_NS)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Tries first the buffer that this thread had last; other threads rarely use it. */
     @Nullable
     BounceBuffer takeIfFree() {

@@ -108,6 +108,16 @@ public final class PostedMemory implements RemoteMemory {
         return buffers.all().length;
     }
 
+    /**
+     * After the end of all connections: waits until no thread copies from or to a buffer, and lets none take one again. Then the arena may
+     * be unmapped.
+     *
+     * @return false if a thread still uses one at the deadline
+     */
+    public boolean close(Deadline deadline) {
+        return buffers.takeAll(deadline);
+    }
+
     private PostedMemory(PostedMemory whole, Lanes lanes) {
         this.links = whole.links;
         this.buffers = whole.buffers;

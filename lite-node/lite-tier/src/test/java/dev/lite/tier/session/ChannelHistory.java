@@ -171,7 +171,7 @@ final class ChannelHistory {
     }
 
     private void close(Function function, HistoryService server) {
-        steps.add("close %s by %s".formatted(function.name(), server.app()));
+        steps.add("close %s by %s".formatted(function.name(), server.app));
         function.closed().begin();
         server.close();
         server.awaitThreads();
@@ -203,7 +203,7 @@ final class ChannelHistory {
         steps.add("end " + old);
         List<HistoryService> its = everyFunction()
                 .flatMap(function -> servers(function).stream())
-                .filter(server -> server.app() == old)
+                .filter(server -> server.app == old)
                 .toList();
         // Also those that it has served: handlers of a server that was closed may still be under way.
         List<Function> served = everyFunction()
@@ -211,13 +211,13 @@ final class ChannelHistory {
                 .toList();
         served.forEach(function -> function.lost().begin());
         its.forEach(server -> {
-            server.function().closed().begin();
+            server.function.closed().begin();
             server.announceClose();
         });
         end(old);
         its.forEach(server -> {
             server.awaitThreads();
-            closed(server.function(), server);
+            closed(server.function, server);
         });
         served.forEach(function -> function.lost().end());
         serving.set(index, attach(old.node));
@@ -227,8 +227,8 @@ final class ChannelHistory {
         steps.add("lose n1");
         book.nodeLost = true;
         everyApp().filter(app -> app.node.equals("n1")).forEach(app -> app.ending = true);
-        everyServer().filter(server -> server.app().ending).forEach(server -> {
-            server.function().closed().begin();
+        everyServer().filter(server -> server.app.ending).forEach(server -> {
+            server.function.closed().begin();
             server.announceClose();
         });
         lose.run();

@@ -4,46 +4,25 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcMessages.Message;
 import dev.lite.api.SessionLostException;
-import dev.lite.testing.Waits;
 import dev.lite.tier.session.CallBook.Call;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Random;
 
 /** A port of a random history, and the threads that receive from it. */
-final class HistoryPort implements HistoryService {
+final class HistoryPort extends HistoryService {
     private static final int THREADS_MAX = 2;
     private static final int DEADLINE_MS_MAX = 60;
 
-    private final CallBook book;
-    private final HistoryApp app;
-    private final CallBook.Function function;
     private final RpcMessages messages;
-    private final List<Thread> threads = new ArrayList<>();
-    private final List<Interrupts> interrupts = new ArrayList<>();
-    private volatile boolean closing;
 
     HistoryPort(CallBook book, HistoryApp app, CallBook.Function function, Random random) {
-        this.book = book;
-        this.app = app;
-        this.function = function;
+        super(book, app, function);
         messages = app.lite.rpc().messages(function.name());
-        for (int i = random.nextInt(THREADS_MAX); i >= 0; i--) {
-            Random its = new Random(random.nextLong());
-            int number = threads.size();
-            Runnable task = () -> receive(its, number);
-            Thread thread = random.nextBoolean()
-                    ? Thread.ofVirtual().unstarted(task)
-                    : Thread.ofPlatform().unstarted(task);
-            threads.add(thread);
-            interrupts.add(new Interrupts(thread, book));
-        }
-        threads.forEach(Thread::start);
+        start(THREADS_MAX, random, this::receive);
     }
 
-    private void receive(Random random, int number) {
+    private void receive(Random random, Interrupts interrupts) {
         String what = "receive of " + function.name();
         while (true) {
             Duration deadline = Duration.ofNanos(1 + random.nextInt(DEADLINE_MS_MAX * 1_000_000));
@@ -55,14 +34,14 @@ final class HistoryPort implements HistoryService {
                     book.wrong("a %s ended too early: %s".formatted(what, e));
                 }
             } catch (SessionLostException e) {
-                if (!closing) {
+                if (!isClosing()) {
                     book.wrong("a %s failed: %s".formatted(what, e));
                 }
                 return;
             } catch (RuntimeException e) {
                 book.wrong("a %s failed: %s".formatted(what, e));
             } finally {
-                interrupts.get(number).check(what);
+                interrupts.check(what);
             }
         }
     }
@@ -75,33 +54,7 @@ final class HistoryPort implements HistoryService {
     }
 
     @Override
-    public HistoryApp app() {
-        return app;
-    }
-
-    @Override
-    public CallBook.Function function() {
-        return function;
-    }
-
-    @Override
-    public void interruptOne(Random random) {
-        interrupts.get(random.nextInt(interrupts.size())).interrupt();
-    }
-
-    @Override
-    public void announceClose() {
-        closing = true;
-    }
-
-    @Override
-    public void close() {
-        closing = true;
+    void closeNow() {
         messages.close();
-    }
-
-    @Override
-    public void awaitThreads() {
-        threads.forEach(Waits::join);
     }
 }

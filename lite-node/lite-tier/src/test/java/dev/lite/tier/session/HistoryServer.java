@@ -10,50 +10,23 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.session.CallBook.Call;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /** A server of a function in a random history: with a handler, or with threads of its own. */
-final class HistoryServer implements HistoryService {
-    private final HistoryApp app;
-    private final CallBook.Function function;
-    private final CallBook book;
+final class HistoryServer extends HistoryService {
+    private static final int THREADS_MAX = 3;
+
     private final RpcServer server;
-    private final List<Thread> threads = new ArrayList<>();
-    private final List<Interrupts> interrupts = new ArrayList<>();
-    private volatile boolean closing;
 
     HistoryServer(CallBook book, HistoryApp app, CallBook.Function function, Random random) {
-        this.book = book;
-        this.app = app;
-        this.function = function;
+        super(book, app, function);
         if (random.nextInt(3) == 0) {
             server = app.lite.rpc().register(function.name(), 1 + random.nextInt(4), this::handle);
             return;
         }
         server = app.lite.rpc().serve(function.name());
-        for (int i = random.nextInt(3); i >= 0; i--) {
-            Random its = new Random(random.nextLong());
-            Runnable task = () -> new Receiver(its).run();
-            Thread thread = random.nextBoolean()
-                    ? Thread.ofVirtual().unstarted(task)
-                    : Thread.ofPlatform().unstarted(task);
-            threads.add(thread);
-            interrupts.add(new Interrupts(thread, book));
-        }
-        threads.forEach(Thread::start);
-    }
-
-    @Override
-    public HistoryApp app() {
-        return app;
-    }
-
-    @Override
-    public CallBook.Function function() {
-        return function;
+        start(THREADS_MAX, random, (its, interrupts) -> new Receiver(its, interrupts).run());
     }
 
     private MemorySegment handle(RpcCall received) {
@@ -73,34 +46,18 @@ final class HistoryServer implements HistoryService {
     }
 
     @Override
-    public void interruptOne(Random random) {
-        if (!interrupts.isEmpty()) {
-            interrupts.get(random.nextInt(interrupts.size())).interrupt();
-        }
-    }
-
-    @Override
-    public void announceClose() {
-        closing = true;
-    }
-
-    @Override
-    public void close() {
-        closing = true;
+    void closeNow() {
         server.close();
-    }
-
-    @Override
-    public void awaitThreads() {
-        threads.forEach(Waits::join);
     }
 
     /** One of its threads. */
     private final class Receiver {
         private final Random random;
+        private final Interrupts interrupts;
 
-        Receiver(Random random) {
+        Receiver(Random random, Interrupts interrupts) {
             this.random = random;
+            this.interrupts = interrupts;
         }
 
         void run() {
@@ -119,7 +76,7 @@ final class HistoryServer implements HistoryService {
                 } catch (NodeUnreachableException e) {
                     requireGone(call, e);
                 } catch (SessionLostException e) {
-                    if (!closing) {
+                    if (!isClosing()) {
                         book.wrong("a receive of %s failed: %s".formatted(function.name(), e));
                     }
                     answerLast(received, call);
@@ -127,7 +84,7 @@ final class HistoryServer implements HistoryService {
                 } catch (RuntimeException e) {
                     book.wrong("a receive of %s failed: %s".formatted(function.name(), e));
                 } finally {
-                    interrupts.get(threads.indexOf(Thread.currentThread())).check("receive of " + function.name());
+                    interrupts.check("receive of " + function.name());
                 }
                 received = next;
                 call = next == null ? null : execute(next);
