@@ -8,30 +8,37 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A thread that makes or serves one call after the other gives the role up for a <i>break</i> of a few microseconds in between.
  * Arming the fabric for it costs two system calls, and what arrives in the break wakes the standby thread, which then takes a
- * processor from the threads that have work. So after some short breaks in a row, the next ones are armed only in name. A thread
+ * processor from the threads that have work. So while breaks are frequent, they are armed only in name. A thread
  * that will post or poll soon leaves its frames queued.
  *
  * <p>Meanwhile the standby thread checks every {@value #EVERY_NS} ns. If nobody has polled for {@value Departures#FRESH_NS} ns, it
- * arms the fabric and sends the frames. So an event is late by about half a millisecond if a break turns out to be long. Then the
- * next breaks are armed at once, and more short ones must follow until that ends. One long break among {@value #SHORT_PER_LONG}
- * short ones does not count. Breaks of the standby thread itself do not
- * count: it is about to sleep. The checks end after {@value #IDLE_CHECKS_MAX} of them without such a break.
+ * arms the fabric and sends the frames. So an event is late by at most about a third of a millisecond if a break turns out to be long.
+ * The checks end after {@value #IDLE_CHECKS_MAX} of them without such a break.
+ *
+ * <p><b>Which breaks are armed</b> is decided anew in each period of 2^{@value #PERIOD_SHIFT} ns (17 ms). If the standby thread had to
+ * poll in more than one of {@value #BREAKS_PER_LONG} breaks that were armed in name only, those of the next periods are armed, until
+ * the next try; if several threads make the breaks, in more than one of {@value #BREAKS_PER_LONG_OF_SEVERAL}, since others then wait
+ * for what comes in a break. Tries in vain become rarer, down to one in {@value #TRY_EVERY_MAX} periods. The length of an armed break
+ * tells nothing: the break wakes the standby thread, which may take the processor from the thread that would have come back. For the
+ * same reason, all processes of a host try at the same time: periods begin at multiples of their length in the time of the system.
  */
 final class StandbyChecks {
     private static final long EVERY_NS = 250_000;
     private static final int IDLE_CHECKS_MAX = 64;
-    /** About as long as waking a thread takes. */
-    private static final long SHORT_NS = 100_000;
-    /** When breaks are rarer, arming costs little, and the checks would cost more. */
-    private static final long OFTEN_NS = 1_000_000;
 
-    private static final int SHORT_BREAKS_MIN = 16;
-    private static final int SHORT_BREAKS_WANTED_MAX = 256;
-    /** More are not counted, so that a change of behaviour is soon noticed. */
-    private static final int SHORT_BREAKS_MAX = 512;
+    /** A period ends when the bits of {@link System#nanoTime} above these change. */
+    private static final int PERIOD_SHIFT = 24;
+    /** After a longer time without a break, nothing is known. */
+    private static final int PERIODS_MAX = 2;
 
-    /** One long break after so many short ones does not end the breaks that are armed in name only. */
-    static final int SHORT_PER_LONG = 64;
+    /** With fewer breaks in a period, arming costs little, and the checks would cost more. */
+    private static final int BREAKS_MIN = 8;
+
+    private static final int BREAKS_PER_LONG = 8;
+    /** With several threads: others wait for what comes in a break. */
+    private static final int BREAKS_PER_LONG_OF_SEVERAL = 64;
+    /** A power of two. */
+    private static final int TRY_EVERY_MAX = 64;
 
     private final Waiting waiting;
     private final Departures departures;
@@ -45,9 +52,20 @@ final class StandbyChecks {
     private volatile @Nullable Thread standby;
 
     // Written by the poll role.
-    private int shortBreaks;
-    private int wanted = SHORT_BREAKS_MIN;
-    private long breakNs = System.nanoTime();
+    private long period;
+    private boolean inNameOnly;
+    private int tryEvery = 1;
+    /** Breaks of this period, and those of them in which the standby thread polled. */
+    private int breaks;
+
+    private int longBreaks;
+    /** The thread that began the last break, and how often in this period it was another one than before. */
+    private @Nullable Thread breaker;
+
+    private int changes;
+    /** Whether the standby thread has polled since the begin of this break. */
+    private boolean polledInBreak;
+
     /** Begin of the last break that was armed in name only. */
     private volatile long unarmedNs;
 
@@ -66,12 +84,22 @@ final class StandbyChecks {
 
     /** A break begins. Returns whether the fabric is armed; otherwise the standby thread arms it if need be. Poll role. */
     boolean arm() {
-        long now = System.nanoTime();
-        if (now - breakNs > OFTEN_NS) {
-            shortBreaks = 0;
+        if (Thread.currentThread() == standby) {
+            waiting.arm(); // it is about to sleep; the break of another thread may still last
+            return true;
         }
-        breakNs = now;
-        if (shortBreaks < wanted || Thread.currentThread() == standby) {
+        long now = System.nanoTime();
+        if (now >> PERIOD_SHIFT != period) {
+            decide(now >> PERIOD_SHIFT);
+        }
+        breaks++;
+        polledInBreak = false;
+        Thread current = Thread.currentThread();
+        if (current != breaker || current.isVirtual()) { // a virtual one polls for others
+            breaker = current;
+            changes++;
+        }
+        if (!inNameOnly) {
             waiting.arm();
             return true;
         }
@@ -81,22 +109,29 @@ final class StandbyChecks {
         return false;
     }
 
-    /** The break ends. Poll role. */
+    private void decide(long next) {
+        if (breaks < BREAKS_MIN || next - period > PERIODS_MAX) {
+            inNameOnly = false;
+        } else if (!inNameOnly) {
+            inNameOnly = (next & (tryEvery - 1)) == 0;
+        } else if (longBreaks * (changes > 1 ? BREAKS_PER_LONG_OF_SEVERAL : BREAKS_PER_LONG) <= breaks) {
+            tryEvery = 1;
+        } else {
+            inNameOnly = false;
+            tryEvery = Math.min(2 * tryEvery, TRY_EVERY_MAX);
+        }
+        period = next;
+        breaks = 0;
+        longBreaks = 0;
+        changes = 0;
+    }
+
+    /** The fabric is not armed any more. Poll role. */
     void disarm() {
         waiting.disarm();
-        long now = System.nanoTime();
-        // A thread that posts a batch is as good as one that polls.
-        if (Thread.currentThread() != standby && (now - breakNs < SHORT_NS || now - leftNs < SHORT_NS)) {
-            if (shortBreaks < SHORT_BREAKS_MAX) {
-                shortBreaks++;
-            } else {
-                wanted = SHORT_BREAKS_MIN;
-            }
-        } else if (shortBreaks >= wanted + SHORT_PER_LONG) {
-            shortBreaks -= SHORT_PER_LONG; // an exception, as when the system takes the processor from a busy thread
-        } else if (shortBreaks > 0) {
-            shortBreaks = 0;
-            wanted = Math.min(2 * wanted, SHORT_BREAKS_WANTED_MAX);
+        if (!polledInBreak && Thread.currentThread() == standby) {
+            polledInBreak = true;
+            longBreaks++;
         }
     }
 

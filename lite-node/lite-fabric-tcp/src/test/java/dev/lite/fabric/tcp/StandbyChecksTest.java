@@ -6,9 +6,15 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.EventFd;
+import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -33,9 +39,8 @@ class StandbyChecksTest {
                 breakInNameOnly(waiting, checks);
                 source.signal();
                 join(standby);
-                checks.disarm();
+                endBreak(waiting, checks);
                 source.drain();
-                waiting.settle();
             }
         }
     }
@@ -60,53 +65,89 @@ class StandbyChecksTest {
         }
     }
 
-    /** Short breaks, until one is armed in name only. A pause of this thread may make some of them long. */
+    /** Breaks, until one is armed in name only; it is not ended. A pause of this thread may delay that. */
     private static void breakInNameOnly(Waiting waiting, StandbyChecks checks) {
         long deadline = System.nanoTime() + TestNode.nanos(20);
         while (checks.arm()) {
-            checks.disarm();
-            waiting.settle(); // as after an empty poll
+            endBreak(waiting, checks);
             assertThat(deadline - System.nanoTime()).as("time left").isPositive();
         }
     }
 
+    /** As a thread that comes back, and polls in vain. */
+    private static void endBreak(Waiting waiting, StandbyChecks checks) {
+        checks.disarm();
+        waiting.settle();
+    }
+
     @Test
-    void aLongBreakAfterManyShortOnesIsAnExceptionAndOneAfterFewIsNot() {
+    void breaksAreArmedAgainWhenTheStandbyThreadHadToPollInManyOfThem() {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var standby = Executors.newSingleThreadExecutor()) {
+            var checks = new StandbyChecks(waiting, new Departures());
+            run(standby, () -> assertThat(checks.pauseNs(FOREVER_NS)).isEqualTo(FOREVER_NS));
+            breakInNameOnly(waiting, checks);
+            long deadline = System.nanoTime() + TestNode.nanos(20);
+            int breaks = 0;
+            do {
+                run(standby, () -> {
+                    endBreak(waiting, checks);
+                    assertThat(checks.arm()).as("armed by the standby thread").isTrue();
+                });
+                endBreak(waiting, checks);
+                assertThat(deadline - System.nanoTime()).as("time left").isPositive();
+                breaks++;
+            } while (!checks.arm());
+            assertThat(breaks).as("breaks until then").isPositive();
+        }
+    }
+
+    @Test
+    void aLongBreakAmongManyShortOnesIsAnException() {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var standby = Executors.newSingleThreadExecutor()) {
+            var checks = new StandbyChecks(waiting, new Departures());
+            run(standby, () -> assertThat(checks.pauseNs(FOREVER_NS)).isEqualTo(FOREVER_NS));
+            long deadline = System.nanoTime() + TestNode.nanos(20);
+            boolean armed;
+            do { // this thread may be preempted for so long that the next breaks are armed
+                assertThat(deadline - System.nanoTime()).as("time left").isPositive();
+                breakInNameOnly(waiting, checks);
+                run(standby, () -> endBreak(waiting, checks));
+                armed = isOneArmed(checks, waiting);
+            } while (armed);
+        }
+    }
+
+    /** Breaks for some periods; returns whether one of them was armed. */
+    private static boolean isOneArmed(StandbyChecks checks, Waiting waiting) {
+        long end = System.nanoTime() + Duration.ofMillis(60).toNanos();
+        boolean armed = false;
+        while (!armed && end - System.nanoTime() > 0) {
+            armed = checks.arm();
+            endBreak(waiting, checks);
+        }
+        return armed;
+    }
+
+    @Test
+    void rareBreaksAreArmed() {
         try (var waiting = Waiting.open(FOREVER_NS)) {
             var checks = new StandbyChecks(waiting, new Departures());
-            breakInNameOnly(waiting, checks);
-            longBreak(checks, waiting);
-            assertThat(checks.arm())
-                    .as("armed after a long break that followed few")
-                    .isTrue();
-            checks.disarm();
-            waiting.settle();
-            long deadline = System.nanoTime() + TestNode.nanos(20);
-            boolean exception = false;
-            while (!exception) { // this thread may be preempted, and more breaks become long
-                assertThat(deadline - System.nanoTime()).as("time left").isPositive();
-                for (int inNameOnly = 0; inNameOnly < 2 * StandbyChecks.SHORT_PER_LONG; inNameOnly++) {
-                    breakInNameOnly(waiting, checks);
-                    checks.disarm();
-                    waiting.settle();
-                }
-                breakInNameOnly(waiting, checks);
-                longBreak(checks, waiting);
-                exception = !checks.arm();
-                checks.disarm();
-                waiting.settle();
+            for (int i = 0; i < 5; i++) {
+                assertThat(checks.arm()).as("armed").isTrue();
+                endBreak(waiting, checks);
+                Waits.pass(Duration.ofMillis(20)); // more than a period
             }
         }
     }
 
-    /** Ends a break after longer than a short one takes. */
-    private static void longBreak(StandbyChecks checks, Waiting waiting) {
-        long begin = System.nanoTime();
-        while (System.nanoTime() - begin < 2 * Departures.FRESH_NS) {
-            Thread.onSpinWait();
+    private static void run(ExecutorService thread, Runnable task) {
+        try {
+            thread.submit(task).get(TestNode.nanos(20), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException | ExecutionException | TimeoutException e) {
+            throw new AssertionError(e);
         }
-        checks.disarm();
-        waiting.settle();
     }
 
     private static void standBy(Waiting waiting, StandbyChecks checks) {
