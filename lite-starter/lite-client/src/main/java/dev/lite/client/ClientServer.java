@@ -374,7 +374,9 @@ final class ClientServer implements RpcServer {
 
     private void serve(HandlerExecution handler, Semaphore permits) {
         boolean permitted = false;
-        while ((!closed.get() || incoming.hasChannels()) && commands.session().isOpen()) {
+        // A channel that comes after the end of this thread is refused: nobody would take its requests.
+        while (!(closed.get() && incoming.endWithoutChannels())
+                && commands.session().isOpen()) {
             if (!permitted) {
                 permits.acquireUninterruptibly();
                 permitted = true;

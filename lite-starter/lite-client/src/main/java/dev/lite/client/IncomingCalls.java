@@ -121,6 +121,11 @@ final class IncomingCalls {
         left = true;
     }
 
+    /** If there are no channels, none can come any more. Returns whether there are none. */
+    boolean endWithoutChannels() {
+        return group.closeIfEmpty();
+    }
+
     /** Whether a call of the node may come that no thread waits for. */
     boolean isStanding() {
         return standing.isSubmitted();

@@ -152,6 +152,12 @@ public final class ChannelGroup {
         }
     }
 
+    /** If there is no channel, none can be added any more. Returns whether there is none. */
+    public synchronized boolean closeIfEmpty() {
+        closed |= channels.length == 0;
+        return channels.length == 0;
+    }
+
     /** Removes all channels; none can be added any more. Waits return. */
     public void close() {
         synchronized (this) {

@@ -51,4 +51,18 @@ class ChannelGroupTest {
             assertThat(fromChannel).containsExactly(true, false, true, false);
         }
     }
+
+    @Test
+    void aGroupIsClosedOnlyWhileItIsEmptyAndTakesNoChannelThen() {
+        try (TestChannel channel = new TestChannel(4)) {
+            ChannelGroup group = new ChannelGroup(ended -> {}, new PolledWaits("polls", 0), 0);
+            assertThat(group.add(channel.server)).isTrue();
+            assertThat(group.closeIfEmpty()).as("empty, with a channel").isFalse();
+            group.remove(channel.server);
+            assertThat(group.add(channel.server)).as("added again").isTrue();
+            group.remove(channel.server);
+            assertThat(group.closeIfEmpty()).as("empty").isTrue();
+            assertThat(group.add(channel.server)).as("added after the end").isFalse();
+        }
+    }
 }
