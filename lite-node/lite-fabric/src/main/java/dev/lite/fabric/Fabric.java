@@ -59,13 +59,20 @@ public interface Fabric extends AutoCloseable {
      * Arms {@link #awaitArmed}: until {@link #disarm}, anything that can be polled ends it. A thread that gives up the poll role
      * without a successor arms the fabric first. Never blocks. Poll role.
      *
-     * <p>While the poll role is free for microseconds at a time, a driver may let {@link #awaitArmed} end late, by about half a
-     * millisecond: mostly a thread takes the role again before.
-     *
      * @return false if there may already be something to poll that does not end {@link #awaitArmed}; the fabric is armed in either
      *     case
      */
     boolean arm();
+
+    /**
+     * {@link #arm} by a thread that will probably poll again within microseconds. A driver may let {@link #awaitArmed} end late, by
+     * about half a millisecond.
+     *
+     * @return as that of {@link #arm}
+     */
+    default boolean armBriefly() {
+        return arm();
+    }
 
     /**
      * Ends {@link #arm}. A thread that takes the poll role disarms first, so that what arrives while it polls wakes no other

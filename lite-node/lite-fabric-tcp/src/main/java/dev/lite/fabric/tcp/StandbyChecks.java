@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A thread that makes or serves one call after the other gives the role up for a <i>break</i> of a few microseconds in between.
  * Arming the fabric for it costs two system calls, and what arrives in the break wakes the standby thread, which then takes a
- * processor from the threads that have work. So while breaks are frequent, they are armed only in name. A thread
- * that will post or poll soon leaves its frames queued.
+ * processor from the threads that have work. So while breaks are frequent, they are armed only in name; not so those of threads that
+ * are about to sleep. A thread that will post or poll soon leaves its frames queued.
  *
  * <p>Meanwhile the standby thread checks every {@value #EVERY_NS} ns. If nobody has polled for {@value Departures#FRESH_NS} ns, it
  * arms the fabric and sends the frames. So an event is late by at most about a third of a millisecond if a break turns out to be long.
@@ -63,8 +63,8 @@ final class StandbyChecks {
     private @Nullable Thread breaker;
 
     private int changes;
-    /** Whether the standby thread has polled since the begin of this break. */
-    private boolean polledInBreak;
+    /** Whether nobody has polled since the begin of the last break. */
+    private boolean inBreak;
 
     /** Begin of the last break that was armed in name only. */
     private volatile long unarmedNs;
@@ -82,10 +82,15 @@ final class StandbyChecks {
         this.departures = departures;
     }
 
-    /** A break begins. Returns whether the fabric is armed; otherwise the standby thread arms it if need be. Poll role. */
-    boolean arm() {
-        if (Thread.currentThread() == standby) {
-            waiting.arm(); // it is about to sleep; the break of another thread may still last
+    /**
+     * Arms the fabric; or only in name, if this begins a break. Poll role.
+     *
+     * @param briefly whether the thread will probably be back soon
+     * @return whether the fabric is armed; otherwise the standby thread arms it if need be
+     */
+    boolean arm(boolean briefly) {
+        if (!briefly) {
+            waiting.arm();
             return true;
         }
         long now = System.nanoTime();
@@ -93,7 +98,7 @@ final class StandbyChecks {
             decide(now >> PERIOD_SHIFT);
         }
         breaks++;
-        polledInBreak = false;
+        inBreak = true;
         Thread current = Thread.currentThread();
         if (current != breaker || current.isVirtual()) { // a virtual one polls for others
             breaker = current;
@@ -129,9 +134,9 @@ final class StandbyChecks {
     /** The fabric is not armed any more. Poll role. */
     void disarm() {
         waiting.disarm();
-        if (!polledInBreak && Thread.currentThread() == standby) {
-            polledInBreak = true;
-            longBreaks++;
+        if (inBreak) {
+            inBreak = false;
+            longBreaks += Thread.currentThread() == standby ? 1 : 0;
         }
     }
 

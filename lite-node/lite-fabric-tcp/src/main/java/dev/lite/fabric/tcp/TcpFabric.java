@@ -204,6 +204,15 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     @Override
     public boolean arm() {
+        return arm(false);
+    }
+
+    @Override
+    public boolean armBriefly() {
+        return arm(true);
+    }
+
+    private boolean arm(boolean briefly) {
         if (connections.isClosed()) {
             return true;
         }
@@ -211,7 +220,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (lanes.isRiding() && late.watch()) {
             waiting.nudgeStandby();
         }
-        departures.armed(checks.arm());
+        departures.armed(checks.arm(briefly));
         // Input that the sockets already have also ends awaitArmed; a check here would cost this thread a system call.
         boolean work = hasWork();
         if (work) {

@@ -68,7 +68,7 @@ class StandbyChecksTest {
     /** Breaks, until one is armed in name only; it is not ended. A pause of this thread may delay that. */
     private static void breakInNameOnly(Waiting waiting, StandbyChecks checks) {
         long deadline = System.nanoTime() + TestNode.nanos(20);
-        while (checks.arm()) {
+        while (checks.arm(true)) {
             endBreak(waiting, checks);
             assertThat(deadline - System.nanoTime()).as("time left").isPositive();
         }
@@ -92,12 +92,14 @@ class StandbyChecksTest {
             do {
                 run(standby, () -> {
                     endBreak(waiting, checks);
-                    assertThat(checks.arm()).as("armed by the standby thread").isTrue();
+                    assertThat(checks.arm(false))
+                            .as("armed by the standby thread")
+                            .isTrue();
                 });
                 endBreak(waiting, checks);
                 assertThat(deadline - System.nanoTime()).as("time left").isPositive();
                 breaks++;
-            } while (!checks.arm());
+            } while (!checks.arm(true));
             assertThat(breaks).as("breaks until then").isPositive();
         }
     }
@@ -124,7 +126,7 @@ class StandbyChecksTest {
         long end = System.nanoTime() + Duration.ofMillis(60).toNanos();
         boolean armed = false;
         while (!armed && end - System.nanoTime() > 0) {
-            armed = checks.arm();
+            armed = checks.arm(true);
             endBreak(waiting, checks);
         }
         return armed;
@@ -135,7 +137,7 @@ class StandbyChecksTest {
         try (var waiting = Waiting.open(FOREVER_NS)) {
             var checks = new StandbyChecks(waiting, new Departures());
             for (int i = 0; i < 5; i++) {
-                assertThat(checks.arm()).as("armed").isTrue();
+                assertThat(checks.arm(true)).as("armed").isTrue();
                 endBreak(waiting, checks);
                 Waits.pass(Duration.ofMillis(20)); // more than a period
             }

@@ -210,7 +210,7 @@ public final class PollRole implements AutoCloseable {
     public void pollAndRelease(BooleanSupplier ended) {
         int unused = pollOnce();
         inline.note(ended.getAsBoolean());
-        release();
+        releaseBriefly();
     }
 
     /** Polls once; called by the holder. Returns the number of events; -1: the fabric closes, release the role. */
@@ -261,8 +261,17 @@ public final class PollRole implements AutoCloseable {
         return lastHolder == Thread.currentThread();
     }
 
-    /** Passes the role on. Called by its holder. Wakes nobody unless an event comes. */
+    /** Passes the role on, before this thread sleeps or leaves. Called by its holder. Wakes nobody unless an event comes. */
     public void release() {
+        release(false);
+    }
+
+    /** {@link #release} by a thread that will probably take the role again soon: events may be late until then. */
+    public void releaseBriefly() {
+        release(true);
+    }
+
+    private void release(boolean briefly) {
         if (looking.get() > 0) {
             state.set(LOOKED_AFTER);
             // Either this thread sees here that the last one has stopped looking, or that one sees the new state.
@@ -270,7 +279,7 @@ public final class PollRole implements AutoCloseable {
                 return;
             }
         }
-        boolean idle = fabric.arm();
+        boolean idle = briefly ? fabric.armBriefly() : fabric.arm();
         for (int polls = 0; !idle && polls < LAST_POLLS; polls++) {
             poll();
             idle = fabric.arm();
@@ -484,7 +493,7 @@ public final class PollRole implements AutoCloseable {
                 }
             }
         } finally {
-            release();
+            release(waiter.isOver());
         }
     }
 

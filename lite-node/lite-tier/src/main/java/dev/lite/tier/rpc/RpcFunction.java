@@ -244,7 +244,7 @@ final class RpcFunction {
                 if (entry != null) {
                     if (has && role != null) {
                         has = false;
-                        role.release(); // this thread may wait for the fabric to fetch a long request
+                        role.releaseBriefly(); // this thread may wait for the fabric to fetch a long request
                     }
                 } else {
                     boolean hand = has;
@@ -258,7 +258,7 @@ final class RpcFunction {
             }
         } finally {
             if (has && role != null) {
-                role.release();
+                role.releaseBriefly();
             }
         }
     }
