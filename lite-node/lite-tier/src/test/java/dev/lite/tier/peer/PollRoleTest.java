@@ -51,6 +51,7 @@ class PollRoleTest {
         final AtomicReference<@Nullable String> violation = new AtomicReference<>();
         final AtomicInteger polls = new AtomicInteger();
         final AtomicInteger arms = new AtomicInteger();
+        final AtomicInteger briefArms = new AtomicInteger();
         /** What the next poll throws. */
         final AtomicReference<@Nullable Error> defect = new AtomicReference<>();
 
@@ -133,6 +134,12 @@ class PollRoleTest {
                 lock.unlock();
                 holder.set(null);
             }
+        }
+
+        @Override
+        public boolean armBriefly() {
+            briefArms.incrementAndGet();
+            return arm();
         }
 
         @Override
@@ -249,6 +256,20 @@ class PollRoleTest {
         fabric.put(flag);
         assertThat(role.await(flag, System.nanoTime() + FOREVER_NS, role.take()))
                 .isTrue();
+    }
+
+    @Test
+    void onlyAThreadWhoseWaitIsOverIsExpectedBackSoon() {
+        takeFirst();
+        Flag flag = new Flag();
+        fabric.put(flag);
+        assertThat(role.await(flag, System.nanoTime() + FOREVER_NS, true)).isTrue();
+        assertThat(fabric.arms).hasValue(1);
+        assertThat(fabric.briefArms).hasValue(1);
+        assertThat(role.take()).isTrue();
+        role.release();
+        assertThat(fabric.arms).hasValue(2);
+        assertThat(fabric.briefArms).hasValue(1);
     }
 
     @Test
