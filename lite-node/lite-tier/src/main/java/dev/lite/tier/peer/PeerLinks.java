@@ -1,7 +1,6 @@
 package dev.lite.tier.peer;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.Epoch;
@@ -15,17 +14,14 @@ import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -59,16 +55,15 @@ public final class PeerLinks implements AutoCloseable {
     private static final long AWAY_NS = 10_000_000_000L;
 
     private final Hello self;
-    private final String host;
     private final @Nullable PeerIdentity identity;
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
     private final HandlerTable handlers = new HandlerTable();
     private final PeerTable peers;
-    private final Map<String, Fabric> fabrics = new LinkedHashMap<>();
-    private final Map<String, PollRole> pollRoles = new LinkedHashMap<>();
+    private final Fabrics fabrics;
     private final Thread connector;
 
     private final Absences absences = new Absences();
+    private final OwnerWaits ownerWaits;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
@@ -136,28 +131,16 @@ public final class PeerLinks implements AutoCloseable {
             int spins) {
         this.self = self;
         this.identity = identity;
-        this.host = host;
         this.peers = new PeerTable(self.node(), self.peersMax());
+        this.ownerWaits = new OwnerWaits(peers, absences, this::isLive);
         this.connector = RepeatingThread.unstarted("lite-links", this::connectMissing, log::error);
-        try {
-            for (FabricProvider provider : providers) {
-                Fabric fabric = provider.open(
-                        config.withOptions(options.getOrDefault(provider.name(), config.options()))
-                                .withIdentity(identity),
-                        new Handler(provider.name()));
-                fabrics.put(provider.name(), fabric);
-                fabric.register(memory);
-                pollRoles.put(provider.name(), new PollRole(fabric, spins));
-            }
-        } catch (RuntimeException | Error e) {
-            fabrics.values().forEach(Fabric::close);
-            throw e;
-        }
+        this.fabrics =
+                new Fabrics(host, providers, config.withIdentity(identity), options, memory, Handler::new, spins);
     }
 
     /** Starts polling and connecting. Add listeners first. */
     public void start() {
-        pollRoles.values().forEach(PollRole::start);
+        fabrics.start();
         connector.start();
     }
 
@@ -186,9 +169,7 @@ public final class PeerLinks implements AutoCloseable {
 
     /** The address that peers connect to, by driver name. */
     public Map<String, String> addresses() {
-        Map<String, String> addresses = new LinkedHashMap<>();
-        fabrics.forEach((name, fabric) -> addresses.put(name, fabric.localAddress()));
-        return addresses;
+        return fabrics.addresses();
     }
 
     /** Sets the nodes to connect to. Ignores this node itself. Does not block. */
@@ -319,16 +300,12 @@ public final class PeerLinks implements AutoCloseable {
      * The poll role of the preferred fabric, for threads that wait for peers on any fabric; null if there is no fabric.
      */
     public @Nullable PollRole pollRole() {
-        return pollRoles.isEmpty() ? null : pollRoles.values().iterator().next();
+        return fabrics.preferredPollRole();
     }
 
     /** The sum of {@link PollRole#standbyWakeups} over all fabrics. */
     public long standbyWakeups() {
-        long taken = 0;
-        for (PollRole role : pollRoles.values()) {
-            taken += role.standbyWakeups();
-        }
-        return taken;
+        return fabrics.standbyWakeups();
     }
 
     /**
@@ -336,29 +313,7 @@ public final class PeerLinks implements AutoCloseable {
      * lanes do not matter if there is one with lanes.
      */
     public Optional<String> whyNoLanes() {
-        List<String> none = new ArrayList<>();
-        boolean some = false;
-        for (Map.Entry<String, Fabric> fabric : fabrics.entrySet()) {
-            int lanes = fabric.getValue().capabilities().lanesMax();
-            some |= lanes > 1;
-            if (lanes < 2) {
-                none.add("%s has %d lane to each node".formatted(fabric.getKey(), lanes));
-            }
-        }
-        if (!some) {
-            return Optional.of(
-                    "%s; reserving lanes needs a fabric with at least 2 (lite.node.tcp.lanes, lite.node.rdma.lanes)"
-                            .formatted(none.isEmpty() ? "there is no fabric" : String.join(", ", none)));
-        }
-        for (Peer peer : peers()) {
-            int lanes = peer.endpoint().laneCount();
-            Fabric fabric = fabrics.get(peer.fabric());
-            if (lanes == 1 && fabric != null && fabric.capabilities().lanesMax() > 1) {
-                return Optional.of("the connection to node %s over %s has 1 lane; reserving lanes needs at least 2"
-                        .formatted(peer.hello().node(), peer.fabric()));
-            }
-        }
-        return Optional.empty();
+        return fabrics.whyNoLanes(peers());
     }
 
     /** The connection to a node, or null. */
@@ -412,40 +367,8 @@ public final class PeerLinks implements AutoCloseable {
      * @throws NodeUnreachableException if this node's own registration is lost, or this node is stopping
      */
     public Peer awaitOwner(int node, Deadline deadline) {
-        Peer connected = peer(node); // the hot path; awaitPeer() checks again
-        if (connected != null) {
-            return connected;
-        }
-        while (true) {
-            // A node that is live when the wait begins is waited for until the deadline, also if it leaves meanwhile.
-            boolean live = isLive(node);
-            Deadline until = live ? deadline : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
-            Deadline first = until.remainingNs() < deadline.remainingNs() ? until : deadline;
-            try {
-                return awaitPeer(node, first);
-            } catch (NodeUnreachableException e) {
-                if (!first.passed()) {
-                    throw e;
-                }
-                if (deadline.passed() && isLive(node)) {
-                    throw new LiteTimeoutException(
-                            deadline.expired("memory on node %s (%s)".formatted(nameOf(node), e.getMessage())));
-                }
-                if (!live && !isLive(node)) {
-                    throw lost(node, deadline, e);
-                }
-            }
-        }
-    }
-
-    private LmrUnavailableException lost(int node, Deadline deadline, NodeUnreachableException cause) {
-        String waited = deadline.passed()
-                ? "waited for " + deadline
-                : "it left the cluster %s ago".formatted(Durations.text(absences.awayNs(node)));
-        return new LmrUnavailableException(
-                "node %s is lost, and its memory until it restarts; %s (%s)"
-                        .formatted(nameOf(node), waited, cause.getMessage()),
-                cause);
+        Peer connected = peer(node); // the hot path
+        return connected != null ? connected : ownerWaits.await(node, deadline);
     }
 
     /** Sets how long operations wait for a node that left the cluster; the default is 30 s. */
@@ -489,21 +412,12 @@ public final class PeerLinks implements AutoCloseable {
             peers.noteTrouble(id, membership.removal(node.name()));
             return;
         }
-        for (Map.Entry<String, Fabric> candidate : fabrics.entrySet()) {
-            String address = node.fabrics().get(candidate.getKey());
-            boolean reachable = !candidate.getValue().capabilities().sameHostOnly()
-                    || node.host().equals(host);
-            if (address != null && reachable) {
-                if (isDue(node)) {
-                    connect(node, candidate.getValue(), address);
-                }
-                return;
-            }
+        Fabrics.Route route = fabrics.routeTo(node);
+        if (route == null) {
+            peers.noteTrouble(id, fabrics.whyNoRoute(node));
+        } else if (isDue(node)) {
+            connect(node, route.fabric(), route.address());
         }
-        peers.noteTrouble(
-                id,
-                "node %s offers %s at host %s; this node has %s at host %s"
-                        .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
     }
 
     /**
@@ -545,7 +459,7 @@ public final class PeerLinks implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        pollRoles.values().forEach(PollRole::close);
+        fabrics.close();
     }
 
     /** A listener that fails keeps the news from nobody else, and the connection stays known as what it is. */
@@ -641,8 +555,7 @@ public final class PeerLinks implements AutoCloseable {
                     endpoint.close();
                     return null;
                 }
-                Peer peer =
-                        new Peer(hello, incarnation, endpoint, fabric, Objects.requireNonNull(pollRoles.get(fabric)));
+                Peer peer = new Peer(hello, incarnation, endpoint, fabric, fabrics.pollRole(fabric));
                 linked.add(peer);
                 return peer;
             } finally {

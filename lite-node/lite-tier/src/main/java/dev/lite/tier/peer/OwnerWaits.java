@@ -1,0 +1,57 @@
+package dev.lite.tier.peer;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
+import java.time.Duration;
+import java.util.function.IntPredicate;
+
+/** How operations on memory wait for the node that owns it. Any thread. */
+final class OwnerWaits {
+    private final PeerTable peers;
+    private final Absences absences;
+    private final IntPredicate isLive;
+
+    /** @param isLive whether a node is in the cluster */
+    OwnerWaits(PeerTable peers, Absences absences, IntPredicate isLive) {
+        this.peers = peers;
+        this.absences = absences;
+        this.isLive = isLive;
+    }
+
+    /** {@link PeerLinks#awaitOwner}. */
+    Peer await(int node, Deadline deadline) {
+        while (true) {
+            // A node that is live when the wait begins is waited for until the deadline, also if it leaves meanwhile.
+            boolean live = isLive.test(node);
+            Deadline until = live ? deadline : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
+            Deadline first = until.remainingNs() < deadline.remainingNs() ? until : deadline;
+            try {
+                return peers.await(node, first);
+            } catch (NodeUnreachableException e) {
+                if (!first.passed()) {
+                    throw e;
+                }
+                if (deadline.passed() && isLive.test(node)) {
+                    throw new LiteTimeoutException(
+                            deadline.expired("memory on node %s (%s)".formatted(peers.nameOf(node), e.getMessage())));
+                }
+                if (!live && !isLive.test(node)) {
+                    throw lost(node, deadline, e);
+                }
+            }
+        }
+    }
+
+    private LmrUnavailableException lost(int node, Deadline deadline, NodeUnreachableException cause) {
+        String waited = deadline.passed()
+                ? "waited for " + deadline
+                : "it left the cluster %s ago".formatted(Durations.text(absences.awayNs(node)));
+        return new LmrUnavailableException(
+                "node %s is lost, and its memory until it restarts; %s (%s)"
+                        .formatted(peers.nameOf(node), waited, cause.getMessage()),
+                cause);
+    }
+}
