@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
@@ -72,6 +73,44 @@ interface StandbyCases extends ConformanceCases {
         }
         pair.to().fabric.disarm();
         fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == 1, "the immediate");
+    }
+
+    @Test
+    default void anEventInABreakOfAThreadThatDoesNotComeBackEndsAwaitArmed() {
+        long seed = Long.getLong("lite.test.seed", System.nanoTime());
+        Random random = new Random(seed);
+        Pair pair = fabrics().pair();
+        TestNode to = pair.to();
+        fabrics().settle();
+        AtomicInteger ended = new AtomicInteger();
+        AtomicBoolean stopping = new AtomicBoolean();
+        Workers standbyThread = Workers.start(1, thread -> {
+            while (!stopping.get()) {
+                to.fabric.awaitArmed(WaitingCases.FOREVER_NS);
+                ended.incrementAndGet();
+            }
+        });
+        Deadline deadline = Deadline.generous();
+        for (int i = 1; i <= 200; i++) {
+            int count = i;
+            for (int breaks = random.nextInt(40); breaks >= 0; breaks--) {
+                to.fabric.disarm();
+                int none = to.poll(4);
+                assertThat(none).isZero();
+                to.fabric.armBriefly();
+            }
+            int before = ended.get();
+            fabrics().post(pair.from(), pair.out(), (peer, context) -> peer.writeImm(0, 0, 0, count, context));
+            while (ended.get() == before) {
+                deadline.check("awaitArmed() to end for immediate %d, seed %d".formatted(count, seed));
+                pair.from().fabric.await(Duration.ofMillis(1).toNanos()); // a simulated network advances by this
+            }
+            to.fabric.disarm();
+            fabrics().until(() -> to.log(pair.in()).immediates.size() == count, "immediate " + count);
+        }
+        stopping.set(true);
+        to.fabric.wakeup();
+        standbyThread.join();
     }
 
     @Test
