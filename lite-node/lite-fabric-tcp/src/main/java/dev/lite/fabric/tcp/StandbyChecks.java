@@ -16,11 +16,12 @@ import org.jspecify.annotations.Nullable;
  * The checks end after {@value #IDLE_CHECKS_MAX} of them without such a break.
  *
  * <p><b>Which breaks are armed</b> is decided anew in each period of 2^{@value #PERIOD_SHIFT} ns (17 ms). If the standby thread had to
- * poll in more than one of {@value #BREAKS_PER_LONG} breaks that were armed in name only, those of the next periods are armed, until
- * the next try; if several threads make the breaks, in more than one of {@value #BREAKS_PER_LONG_OF_SEVERAL}, since others then wait
- * for what comes in a break. Tries in vain become rarer, down to one in {@value #TRY_EVERY_MAX} periods. The length of an armed break
- * tells nothing: the break wakes the standby thread, which may take the processor from the thread that would have come back. For the
- * same reason, all processes of a host try at the same time: periods begin at multiples of their length in the time of the system.
+ * poll in more than {@value #LONG_BREAKS_MAX} breaks that were armed in name only, those of the next periods are armed, until the next
+ * try: events that others wait for were late in an eighth of the time. If several threads make the breaks, others wait for sure; then
+ * {@value #LONG_BREAKS_OF_SEVERAL_MAX} are the limit. Tries in vain become rarer, down to one in {@value #TRY_EVERY_MAX} periods. The
+ * length of an armed break tells nothing: the break wakes the standby thread, which may take the processor from the thread that would
+ * have come back. For the same reason, all processes of a host try at the same time: periods begin at multiples of their length in the
+ * time of the system.
  */
 final class StandbyChecks {
     private static final long EVERY_NS = 250_000;
@@ -34,9 +35,8 @@ final class StandbyChecks {
     /** With fewer breaks in a period, arming costs little, and the checks would cost more. */
     private static final int BREAKS_MIN = 8;
 
-    private static final int BREAKS_PER_LONG = 8;
-    /** With several threads: others wait for what comes in a break. */
-    private static final int BREAKS_PER_LONG_OF_SEVERAL = 64;
+    private static final int LONG_BREAKS_MAX = 6;
+    private static final int LONG_BREAKS_OF_SEVERAL_MAX = 2;
     /** A power of two. */
     private static final int TRY_EVERY_MAX = 64;
 
@@ -119,7 +119,7 @@ final class StandbyChecks {
             inNameOnly = false;
         } else if (!inNameOnly) {
             inNameOnly = (next & (tryEvery - 1)) == 0;
-        } else if (longBreaks * (changes > 1 ? BREAKS_PER_LONG_OF_SEVERAL : BREAKS_PER_LONG) <= breaks) {
+        } else if (longBreaks <= (changes > 1 ? LONG_BREAKS_OF_SEVERAL_MAX : LONG_BREAKS_MAX)) {
             tryEvery = 1;
         } else {
             inNameOnly = false;
