@@ -6,15 +6,9 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.EventFd;
-import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -74,81 +68,23 @@ class StandbyChecksTest {
         }
     }
 
-    /** As a thread that comes back, and polls in vain. */
+    /** A thread takes the poll role again, and finds nothing. */
     private static void endBreak(Waiting waiting, StandbyChecks checks) {
         checks.disarm();
         waiting.settle();
     }
 
     @Test
-    void breaksAreArmedAgainWhenTheStandbyThreadHadToPollInManyOfThem() {
+    void aThreadThatIsAboutToSleepArmsAlsoWhileBreaksAreNotArmed() {
         try (var waiting = Waiting.open(FOREVER_NS);
-                var standby = Executors.newSingleThreadExecutor()) {
+                var source = EventFd.create()) {
+            waiting.watch(source);
             var checks = new StandbyChecks(waiting, new Departures());
-            run(standby, () -> assertThat(checks.pauseNs(FOREVER_NS)).isEqualTo(FOREVER_NS));
             breakInNameOnly(waiting, checks);
-            long deadline = System.nanoTime() + TestNode.nanos(20);
-            int breaks = 0;
-            do {
-                run(standby, () -> {
-                    endBreak(waiting, checks);
-                    assertThat(checks.arm(false))
-                            .as("armed by the standby thread")
-                            .isTrue();
-                });
-                endBreak(waiting, checks);
-                assertThat(deadline - System.nanoTime()).as("time left").isPositive();
-                breaks++;
-            } while (!checks.arm(true));
-            assertThat(breaks).as("breaks until then").isPositive();
-        }
-    }
-
-    @Test
-    void aLongBreakAmongManyShortOnesIsAnException() {
-        try (var waiting = Waiting.open(FOREVER_NS);
-                var standby = Executors.newSingleThreadExecutor()) {
-            var checks = new StandbyChecks(waiting, new Departures());
-            run(standby, () -> assertThat(checks.pauseNs(FOREVER_NS)).isEqualTo(FOREVER_NS));
-            long deadline = System.nanoTime() + TestNode.nanos(20);
-            boolean armed;
-            do { // this thread may be preempted for so long that the next breaks are armed
-                assertThat(deadline - System.nanoTime()).as("time left").isPositive();
-                breakInNameOnly(waiting, checks);
-                run(standby, () -> endBreak(waiting, checks));
-                armed = isOneArmed(checks, waiting);
-            } while (armed);
-        }
-    }
-
-    /** Breaks for some periods; returns whether one of them was armed. */
-    private static boolean isOneArmed(StandbyChecks checks, Waiting waiting) {
-        long end = System.nanoTime() + Duration.ofMillis(60).toNanos();
-        boolean armed = false;
-        while (!armed && end - System.nanoTime() > 0) {
-            armed = checks.arm(true);
             endBreak(waiting, checks);
-        }
-        return armed;
-    }
-
-    @Test
-    void rareBreaksAreArmed() {
-        try (var waiting = Waiting.open(FOREVER_NS)) {
-            var checks = new StandbyChecks(waiting, new Departures());
-            for (int i = 0; i < 5; i++) {
-                assertThat(checks.arm(true)).as("armed").isTrue();
-                endBreak(waiting, checks);
-                Waits.pass(Duration.ofMillis(20)); // more than a period
-            }
-        }
-    }
-
-    private static void run(ExecutorService thread, Runnable task) {
-        try {
-            thread.submit(task).get(TestNode.nanos(20), TimeUnit.NANOSECONDS);
-        } catch (InterruptedException | ExecutionException | TimeoutException e) {
-            throw new AssertionError(e);
+            assertThat(checks.arm(false)).as("armed").isTrue();
+            source.signal();
+            assertThat(waiting.awaitArmed(FOREVER_NS)).as("ended by the event").isTrue();
         }
     }
 
