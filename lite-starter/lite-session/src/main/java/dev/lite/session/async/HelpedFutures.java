@@ -10,7 +10,7 @@ public final class HelpedFutures {
     /** Bounds how late a waiting thread sees an end that nobody told it of, as by {@link CompletableFuture#completeAsync}. */
     private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** A thread that comes from its wait begins the next operations within this time, or has other work first. */
+    /** A thread that comes from its wait begins each of the next operations within this time, or has other work first. */
     private static final long FOLLOW_NS = TimeUnit.MICROSECONDS.toNanos(50);
 
     private final Completions completions = new Completions();
@@ -18,7 +18,9 @@ public final class HelpedFutures {
 
     // About the last wait. Racy: a lost write makes a guess wrong.
     private volatile @Nullable Thread waited;
-    private long waitedUntilNs;
+    /** When the wait ended, or the last operation began that followed it. */
+    private long lastNs;
+
     private int following;
 
     /** Futures with this help. A thread that helps tells {@link #complete} so. */
@@ -56,7 +58,7 @@ public final class HelpedFutures {
         }
         if (completed > 1) {
             following = completed - 1;
-            waitedUntilNs = System.nanoTime();
+            lastNs = System.nanoTime();
             waited = Thread.currentThread();
         }
     }
@@ -71,10 +73,12 @@ public final class HelpedFutures {
             return false;
         }
         int left = following--;
-        if (left <= 0 || System.nanoTime() - waitedUntilNs > FOLLOW_NS) {
+        long nowNs = System.nanoTime();
+        if (left <= 0 || nowNs - lastNs > FOLLOW_NS) {
             waited = null;
             return false;
         }
+        lastNs = nowNs;
         return true;
     }
 

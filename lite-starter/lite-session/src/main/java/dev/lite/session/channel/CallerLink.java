@@ -10,6 +10,9 @@ import java.util.function.IntConsumer;
 
 /** The caller's end of a link: sends requests and receives replies. A request that was sent counts as taken. */
 final class CallerLink extends ChannelLink {
+    /** For so long after a future with stages, replies must not wait until a thread polls. */
+    private static final long STAGES_NS = 100_000_000;
+
     private final PolledWaits virtualWaits;
     /** A bit for each slot that a virtual thread waits for. */
     private final AtomicLong virtuals = new AtomicLong();
@@ -21,8 +24,17 @@ final class CallerLink extends ChannelLink {
 
     final LinkPollRole role;
 
-    /** A call was started for which nobody may poll. */
+    /**
+     * The link is not armed for calls that no thread waits for: a thread will probably poll within microseconds. If it does not, the
+     * watching thread arms the link after about a millisecond.
+     */
     private volatile boolean unarmed;
+
+    /** When a call was started while the link was not armed. */
+    private volatile long startedNs = System.nanoTime();
+
+    /** When a call ended for which something waits that does not poll. */
+    private volatile long stagedNs = System.nanoTime() - STAGES_NS;
 
     /**
      * Made before the connection is watched.
@@ -67,26 +79,52 @@ final class CallerLink extends ChannelLink {
         started.begin(slot, deadlineNs);
         note(slot);
         if (soon) {
-            unarmed = true; // before the tick is asked for
-            watch.left();
+            startedNs = System.nanoTime();
+            armLater();
             return;
         }
         if (!role.isPolled()) {
             sendNow();
         }
-        armForSleepers();
+        if (unarmed) {
+            startedNs = System.nanoTime();
+        } else {
+            armForSleepers();
+        }
+    }
+
+    /** A thread that waited for a started call stops polling, and will probably start calls or poll within microseconds. */
+    void expectPolls() {
+        if (System.nanoTime() - stagedNs < STAGES_NS) {
+            unarmed = false;
+        } else {
+            armLater();
+        }
+    }
+
+    /** A started call ends, and its future has stages, or threads wait for it that do not poll. */
+    void endsStages() {
+        stagedNs = System.nanoTime();
+    }
+
+    private void armLater() {
+        unarmed = true; // before the tick is asked for
+        watch.left();
     }
 
     @Override
     void ticked() {
-        if (unarmed) {
-            unarmed = false;
-            if (memory.enter()) {
-                try {
-                    armForSleepers(); // who leads or looks hands over when it ends
-                } finally {
-                    memory.exit();
-                }
+        if (!unarmed) {
+            return;
+        }
+        if (role.wasPolled() || LinkPollRole.isFresh(startedNs)) {
+            watch.left();
+        } else if (memory.enter()) {
+            try {
+                unarmed = false;
+                armForSleepers(); // who leads or looks hands over when it ends
+            } finally {
+                memory.exit();
             }
         }
     }
@@ -169,7 +207,7 @@ final class CallerLink extends ChannelLink {
 
     @Override
     Again again() {
-        boolean awaited = role.hasSleepers() || virtuals.get() != 0 || started.isAny();
+        boolean awaited = role.hasSleepers() || virtuals.get() != 0 || (started.isAny() && !unarmed);
         return awaited && !role.isTaken() ? Again.NOW : Again.NEVER;
     }
 

@@ -226,6 +226,9 @@ public final class ChannelCaller implements AutoCloseable {
      * @param completion completes the future
      */
     public void complete(CompletableFuture<byte[]> future, Runnable completion) {
+        if (future.getNumberOfDependents() > 0) {
+            required(link).endsStages();
+        }
         required(futures).complete(future, completion, false);
     }
 

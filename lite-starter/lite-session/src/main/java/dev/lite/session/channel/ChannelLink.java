@@ -2,13 +2,13 @@ package dev.lite.session.channel;
 
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
-import dev.lite.os.RawMemory;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.wire.WireException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 
 /**
  * Carries a channel between two hosts. Each end has the channel's memory for itself, and a link: it sends what the other end must see
@@ -359,16 +359,18 @@ abstract class ChannelLink implements LinkInput.Frames {
     }
 
     /**
-     * Sleeps until something comes or the time is over, and receives it; or returns when the word shows no wait any more. A platform
-     * thread. It keeps others from receiving, or they could take what it sleeps for, and it would sleep on.
+     * Sleeps until something comes or the time is over, and receives it; does not sleep if the thread need not wait any more. Returns
+     * whether it received something. A platform thread. It keeps others from receiving, or they could take what it sleeps for, and it
+     * would sleep on.
      */
-    final void sleepAndReceive(long word, int generation, long sleepNs) {
+    final boolean sleepAndReceive(BooleanSupplier waits, long sleepNs) {
         for (int step = 0; !receiving.compareAndSet(false, true); step++) {
             Polling.pause(step);
         }
+        boolean received;
         receiverSleeps = true;
         try {
-            if (!input.hasMore() && SlotWord.isWaiting(RawMemory.getIntAcquire(word), generation)) {
+            if (!input.hasMore() && waits.getAsBoolean()) {
                 boolean unused = socket.socket().awaitReadable(sleepNs);
             }
         } catch (OsException e) {
@@ -376,8 +378,9 @@ abstract class ChannelLink implements LinkInput.Frames {
         } finally {
             receiverSleeps = false;
             awoke();
-            boolean unused = pollNow();
+            received = pollNow();
         }
+        return received;
     }
 
     /**

@@ -25,6 +25,9 @@ final class LinkPollRole {
     /** A thread that has not polled for so long may have lost its processor. */
     private static final long FRESH_NS = 100_000;
 
+    /** An interrupt, or another thread that ends the future, does not wake a thread that sleeps on the connection. */
+    private static final long STARTED_SLEEP_NS = 2_000_000;
+
     private final CallerLink link;
     private final ChannelMemory memory;
     /** By slot. */
@@ -69,7 +72,16 @@ final class LinkPollRole {
     /** Whether a thread polls that is awake. It sends what others leave. */
     boolean isPolled() {
         Thread now = poller.get();
-        return now != null && !asleep && System.nanoTime() - polledNs < FRESH_NS;
+        return now != null && !asleep && isFresh(polledNs);
+    }
+
+    /** Whether a thread polled just now. */
+    boolean wasPolled() {
+        return isFresh(polledNs);
+    }
+
+    static boolean isFresh(long ns) {
+        return System.nanoTime() - ns < FRESH_NS;
     }
 
     /** What a platform thread waits for. */
@@ -79,10 +91,16 @@ final class LinkPollRole {
         /** Sleeps while another thread polls; not beyond the deadline. Does not sleep if the waiter can poll and none does. */
         abstract void sleep(long deadlineNs);
 
-        /** Sleeps until something comes, and receives it; returns false if the thread must not, since more than a reply ends its wait. */
-        boolean sleepOnConnection(long deadlineNs) {
+        /** Whether the thread, when its wait is over, will probably start calls or wait again within microseconds. */
+        boolean isSoonBack() {
             return false;
         }
+
+        /**
+         * Sleeps until something comes, and receives it; not beyond the deadline. Returns false if the thread must not poll any more,
+         * but {@link #sleep}.
+         */
+        abstract boolean sleepOnConnection(long deadlineNs);
     }
 
     /** The wait for the reply in a slot. */
@@ -122,15 +140,18 @@ final class LinkPollRole {
 
         @Override
         boolean sleepOnConnection(long deadlineNs) {
-            asleep = true;
-            try {
-                link.sendNow(); // after that, others send
-                link.sleepAndReceive(
-                        word, generation, Math.min(deadlineNs - System.nanoTime(), ChannelMemory.SLEEP_NS_MAX));
-            } finally {
-                asleep = false;
-            }
+            boolean unused = sleepAndReceive(this, deadlineNs, ChannelMemory.SLEEP_NS_MAX);
             return true;
+        }
+    }
+
+    private boolean sleepAndReceive(Waiter waiter, long deadlineNs, long sleepNsMax) {
+        asleep = true;
+        try {
+            link.sendNow(); // after that, others send
+            return link.sleepAndReceive(waiter::isWaiting, Math.min(deadlineNs - System.nanoTime(), sleepNsMax));
+        } finally {
+            asleep = false;
         }
     }
 
@@ -197,7 +218,10 @@ final class LinkPollRole {
         return true;
     }
 
-    private void release() {
+    private void release(Waiter waiter) {
+        if (waiter.isSoonBack()) {
+            link.expectPolls();
+        }
         poller.set(null);
         link.sendNow(); // what others have left
     }
@@ -231,7 +255,7 @@ final class LinkPollRole {
                 }
             }
         } finally {
-            release();
+            release(waiter);
         }
     }
 
@@ -291,9 +315,19 @@ final class LinkPollRole {
         }
 
         @Override
+        boolean isSoonBack() {
+            return !isWaiting();
+        }
+
+        @Override
         void sleep(long deadlineNs) {
             handOver();
             park(deadlineNs);
+        }
+
+        @Override
+        boolean sleepOnConnection(long deadlineNs) {
+            return sleepAndReceive(this, deadlineNs, STARTED_SLEEP_NS);
         }
 
         private void park(long deadlineNs) {

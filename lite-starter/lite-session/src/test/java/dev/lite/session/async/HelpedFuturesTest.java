@@ -91,6 +91,24 @@ class HelpedFuturesTest {
     }
 
     @Test
+    void operationsFollowEachOtherAlsoIfAllOfThemTakeLong() {
+        Waits.until("the thread is not preempted, which ends the guess", () -> {
+            List<CompletableFuture<Thread>> several = several(5);
+            found = () -> several.forEach(this::end);
+            several.getFirst().join();
+            int followed = 0;
+            for (int i = 0; i < 5; i++) {
+                long untilNs = System.nanoTime() + 20_000;
+                while (System.nanoTime() < untilNs) {
+                    Thread.onSpinWait();
+                }
+                followed += futures.isFollowed() ? 1 : 0;
+            }
+            return followed == 4;
+        });
+    }
+
+    @Test
     void nothingFollowsAnOperationThatEndedAlone() {
         CompletableFuture<Thread> alone = futures.newFuture();
         found = () -> end(alone);

@@ -9,11 +9,13 @@ import dev.lite.api.RpcStatus;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
@@ -26,6 +28,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(120)
 class StartedCallsTest {
     private static final byte[] NO_CONTEXT = {};
+    /** The number of a request whose reply the server holds back. */
+    private static final long HELD = 7;
+
     private static final long SHORT_NS = TimeUnit.MILLISECONDS.toNanos(30);
 
     private final LinkWatch watch = new LinkWatch();
@@ -187,6 +192,69 @@ class StartedCallsTest {
             assertThat(third.thenApply(StartedCallsTest::number).join()).isEqualTo(-3);
             assertThat(number(second.join())).isEqualTo(-2);
         }
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    /** Its first sleep is on the connection, its next one is not. Without a wake-up, it looks again after 100 ms. */
+    @Test
+    void aThreadThatWaitsForLongIsWokenByTheReply() {
+        int rounds = 20;
+        long waitedNs = 0;
+        for (int round = 1; round <= rounds; round++) {
+            CompletableFuture<byte[]> call = start(round, TestChannel.LONG_NS);
+            Thread waiting = TestChannel.start(false, call::join);
+            ReceivedRequest request = channel.receive();
+            Waits.pass(Duration.ofMillis(10));
+            long repliedNs = System.nanoTime();
+            channel.server.reply(request.call(), TestChannel.longs(-round));
+            Waits.join(waiting);
+            waitedNs += System.nanoTime() - repliedNs;
+        }
+        assertThat(Duration.ofNanos(waitedNs)).isLessThan(Waits.seconds(0.025 * rounds));
+    }
+
+    /** Starts a call after a thread has polled; returns whether the link is armed for its reply. */
+    private boolean isArmedForTheNextCall(CallerLink link, Semaphore replies) {
+        assertThat(number(start(1, TestChannel.LONG_NS).join())).isEqualTo(-1);
+        CompletableFuture<byte[]> next = start(HELD, TestChannel.LONG_NS);
+        boolean armed = link.again() == ChannelLink.Again.NOW;
+        replies.release();
+        assertThat(number(next.join())).isEqualTo(-HELD);
+        return armed;
+    }
+
+    private Thread serveAndHold(Semaphore replies) {
+        return LinkCases.serve(channel, request -> {
+            if (TestChannel.number(request) == HELD) {
+                replies.acquireUninterruptibly();
+            }
+            LinkCases.reply(channel, request);
+        });
+    }
+
+    @Test
+    void theLinkIsNotArmedWhileTheThreadThatPolledIsExpectedBack() {
+        CallerLink link = Objects.requireNonNull(channel.caller.link);
+        Semaphore replies = new Semaphore(0);
+        Thread server = serveAndHold(replies);
+        Waits.until("a call is quicker than a tick", () -> !isArmedForTheNextCall(link, replies));
+        channel.caller.end("the test is over");
+        Waits.join(server);
+    }
+
+    @Test
+    void theLinkIsArmedAtOnceWhileFuturesHaveStages() {
+        CallerLink link = Objects.requireNonNull(channel.caller.link);
+        Semaphore replies = new Semaphore(0);
+        Thread server = serveAndHold(replies);
+        int unarmed = 0;
+        for (int round = 0; round < 50; round++) {
+            CompletableFuture<Long> stage = start(1, TestChannel.LONG_NS).thenApply(StartedCallsTest::number);
+            Waits.until("the call has ended", stage::isDone);
+            unarmed += isArmedForTheNextCall(link, replies) ? 0 : 1;
+        }
+        assertThat(unarmed).as("times; only after a long pause").isLessThan(3);
         channel.caller.end("the test is over");
         Waits.join(server);
     }
