@@ -13,6 +13,9 @@ public final class HelpedFutures {
     /** A thread that comes from its wait begins each of the next operations within this time, or has other work first. */
     private static final long FOLLOW_NS = TimeUnit.MICROSECONDS.toNanos(50);
 
+    /** What such a thread began is left unsent for at most about this time. */
+    private static final long LEFT_NS = TimeUnit.MICROSECONDS.toNanos(200);
+
     private final Completions completions = new Completions();
     private final WaitingHelp help;
 
@@ -20,6 +23,9 @@ public final class HelpedFutures {
     private volatile @Nullable Thread waited;
     /** When the wait ended, or the last operation began that followed it. */
     private long lastNs;
+
+    /** When the wait ended, or an operation was said not to be followed. */
+    private long sentNs;
 
     private int following;
 
@@ -59,6 +65,7 @@ public final class HelpedFutures {
         if (completed > 1) {
             following = completed - 1;
             lastNs = System.nanoTime();
+            sentNs = lastNs;
             waited = Thread.currentThread();
         }
     }
@@ -66,7 +73,7 @@ public final class HelpedFutures {
     /**
      * Whether this thread will probably begin another operation within microseconds, so that both may be sent together. A guess: its
      * last wait ended several operations, a thread mostly replaces each of them by a new one, and this is not the last of these.
-     * Call once for each operation.
+     * Also false now and then in between, so that nothing is left unsent for long. Call once for each operation.
      */
     public boolean isFollowed() {
         if (waited != Thread.currentThread()) {
@@ -79,6 +86,10 @@ public final class HelpedFutures {
             return false;
         }
         lastNs = nowNs;
+        if (nowNs - sentNs > LEFT_NS) { // the other side may be idle meanwhile
+            sentNs = nowNs;
+            return false;
+        }
         return true;
     }
 

@@ -92,20 +92,34 @@ class HelpedFuturesTest {
 
     @Test
     void operationsFollowEachOtherAlsoIfAllOfThemTakeLong() {
+        Waits.until(
+                "the thread is not preempted, which ends the guess",
+                () -> followed(5).equals(List.of(true, true, true, true, false)));
+    }
+
+    @Test
+    void afterSomeTimeOneIsNotFollowedSoThatAllAreSent() {
         Waits.until("the thread is not preempted, which ends the guess", () -> {
-            List<CompletableFuture<Thread>> several = several(5);
-            found = () -> several.forEach(this::end);
-            several.getFirst().join();
-            int followed = 0;
-            for (int i = 0; i < 5; i++) {
-                long untilNs = System.nanoTime() + 20_000;
-                while (System.nanoTime() < untilNs) {
-                    Thread.onSpinWait();
-                }
-                followed += futures.isFollowed() ? 1 : 0;
-            }
-            return followed == 4;
+            List<Boolean> followed = followed(16);
+            int first = followed.indexOf(false);
+            return first > 2 && first < 12 && followed.get(first + 1);
         });
+    }
+
+    /** Whether operations are followed that begin 20 µs after each other, when so many have ended. */
+    private List<Boolean> followed(int ended) {
+        List<CompletableFuture<Thread>> several = several(ended);
+        found = () -> several.forEach(this::end);
+        several.getFirst().join();
+        List<Boolean> followed = new ArrayList<>();
+        for (int i = 0; i < ended; i++) {
+            long untilNs = System.nanoTime() + 20_000;
+            while (System.nanoTime() < untilNs) {
+                Thread.onSpinWait();
+            }
+            followed.add(futures.isFollowed());
+        }
+        return followed;
     }
 
     @Test
