@@ -10,9 +10,6 @@ import java.util.function.IntConsumer;
 
 /** The caller's end of a link: sends requests and receives replies. A request that was sent counts as taken. */
 final class CallerLink extends ChannelLink {
-    /** For so long after a future with stages, replies must not wait until a thread polls. */
-    private static final long STAGES_NS = 100_000_000;
-
     private final PolledWaits virtualWaits;
     /** A bit for each slot that a virtual thread waits for. */
     private final AtomicLong virtuals = new AtomicLong();
@@ -24,17 +21,8 @@ final class CallerLink extends ChannelLink {
 
     final LinkPollRole role;
 
-    /**
-     * The link is not armed for calls that no thread waits for: a thread will probably poll within microseconds. If it does not, the
-     * watching thread arms the link after about a millisecond.
-     */
-    private volatile boolean unarmed;
-
-    /** When a call was started while the link was not armed. */
-    private volatile long startedNs = System.nanoTime();
-
-    /** When a call ended for which something waits that does not poll. */
-    private volatile long stagedNs = System.nanoTime() - STAGES_NS;
+    /** While a thread is expected, the link is not armed for started calls. */
+    private final ExpectedPolls expected = new ExpectedPolls(System.nanoTime());
 
     /**
      * Made before the connection is watched.
@@ -79,49 +67,39 @@ final class CallerLink extends ChannelLink {
         started.begin(slot, deadlineNs);
         note(slot);
         if (soon) {
-            startedNs = System.nanoTime();
-            armLater();
+            expected.startedSoonBack(System.nanoTime()); // before the tick is asked for
+            watch.left();
             return;
         }
         if (!role.isPolled()) {
             sendNow();
         }
-        if (unarmed) {
-            startedNs = System.nanoTime();
-        } else {
+        if (!expected.started(System.nanoTime())) {
             armForSleepers();
         }
     }
 
-    /** A thread that waited for a started call stops polling, and will probably start calls or poll within microseconds. */
+    /** A thread that waited for started calls stops polling. It must {@link #armForSleepers}, or leave that to others. */
     void expectPolls() {
-        if (System.nanoTime() - stagedNs < STAGES_NS) {
-            unarmed = false;
-        } else {
-            armLater();
+        if (expected.leave(System.nanoTime())) {
+            watch.left();
         }
     }
 
     /** A started call ends, and its future has stages, or threads wait for it that do not poll. */
     void endsStages() {
-        stagedNs = System.nanoTime();
-    }
-
-    private void armLater() {
-        unarmed = true; // before the tick is asked for
-        watch.left();
+        expected.staged(System.nanoTime());
     }
 
     @Override
     void ticked() {
-        if (!unarmed) {
+        if (!expected.isExpected()) {
             return;
         }
-        if (role.wasPolled() || LinkPollRole.isFresh(startedNs)) {
+        if (expected.goesOn(System.nanoTime(), role.polledNs())) {
             watch.left();
         } else if (memory.enter()) {
             try {
-                unarmed = false;
                 armForSleepers(); // who leads or looks hands over when it ends
             } finally {
                 memory.exit();
@@ -207,7 +185,7 @@ final class CallerLink extends ChannelLink {
 
     @Override
     Again again() {
-        boolean awaited = role.hasSleepers() || virtuals.get() != 0 || (started.isAny() && !unarmed);
+        boolean awaited = role.hasSleepers() || virtuals.get() != 0 || (started.isAny() && !expected.isExpected());
         return awaited && !role.isTaken() ? Again.NOW : Again.NEVER;
     }
 

@@ -72,16 +72,12 @@ final class LinkPollRole {
     /** Whether a thread polls that is awake. It sends what others leave. */
     boolean isPolled() {
         Thread now = poller.get();
-        return now != null && !asleep && isFresh(polledNs);
+        return now != null && !asleep && System.nanoTime() - polledNs < FRESH_NS;
     }
 
-    /** Whether a thread polled just now. */
-    boolean wasPolled() {
-        return isFresh(polledNs);
-    }
-
-    static boolean isFresh(long ns) {
-        return System.nanoTime() - ns < FRESH_NS;
+    /** When a thread polled last, of {@link System#nanoTime}. */
+    long polledNs() {
+        return polledNs;
     }
 
     /** What a platform thread waits for. */
