@@ -1,10 +1,10 @@
 package dev.lite.fabric.shm;
 
 import dev.lite.fabric.FabricError;
-import dev.lite.fabric.driver.AcceptLoop;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.Connector;
 import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.os.AcceptLoop;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
@@ -33,7 +33,7 @@ final class ShmConnector implements Connector<ShmEndpoint> {
         this.connections = connections;
         this.handshake = handshake;
         this.server = server;
-        acceptLoop = new AcceptLoop<>(connections.node(), server::accept, this::accepted);
+        acceptLoop = new AcceptLoop<>(server::accept, this::accepted, connections::cannotAccept);
     }
 
     @Override

@@ -3,12 +3,12 @@ package dev.lite.fabric.tcp;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricKeys;
 import dev.lite.fabric.FabricStream;
-import dev.lite.fabric.driver.AcceptLoop;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.LaneConnector;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.MessageChannel;
+import dev.lite.os.AcceptLoop;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import dev.lite.os.TcpServerSocket;
@@ -88,7 +88,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         this.departures = departures;
         this.checks = checks;
         server = TcpServerSocket.bind(new InetSocketAddress(options.bind(), options.port()), BACKLOG);
-        acceptLoop = new AcceptLoop<>(connections.node(), server::accept, this::accept);
+        acceptLoop = new AcceptLoop<>(server::accept, this::accept, connections::cannotAccept);
     }
 
     private void accept(TcpSocket socket) {

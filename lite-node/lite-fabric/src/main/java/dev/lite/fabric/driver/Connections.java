@@ -2,6 +2,7 @@ package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
+import dev.lite.os.OsException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
@@ -113,6 +114,11 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     /** The local node's name. */
     public String node() {
         return node;
+    }
+
+    /** Logs a failure of the thread that accepts peers. */
+    public void cannotAccept(Throwable e) {
+        LOG.warn("{}: cannot accept a peer now: {}", node, e instanceof OsException ? e.getMessage() : e);
     }
 
     /**

@@ -3,7 +3,7 @@ package dev.lite.tier.session;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
-import dev.lite.os.Errno;
+import dev.lite.os.AcceptLoop;
 import dev.lite.os.OsException;
 import dev.lite.os.SocketWaits;
 import dev.lite.os.UnixServerSocket;
@@ -52,7 +52,6 @@ public final class SessionServer implements AutoCloseable {
     private static final int LINES_MAX = 50;
     private static final Duration LINES_PERIOD = Duration.ofSeconds(10);
     private static final long CLOSE_WAIT_NS = TimeUnit.SECONDS.toNanos(15);
-    private static final long ACCEPT_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
     /** How long the accepting thread sleeps after each connection that comes too fast. Otherwise a flood of them takes a processor. */
     private static final long SLOW_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -107,6 +106,9 @@ public final class SessionServer implements AutoCloseable {
     private @Nullable SocketWaits control;
 
     @GuardedBy("this")
+    private @Nullable AcceptLoop<UnixSocket> acceptLoop;
+
+    @GuardedBy("this")
     private @Nullable Thread acceptor;
 
     private volatile boolean closed;
@@ -133,7 +135,13 @@ public final class SessionServer implements AutoCloseable {
         watch.start();
         SocketWaits waits = new SocketWaits("lite-session-control", LOG::error);
         control = waits;
-        acceptor = Thread.ofPlatform().daemon().name("lite-session-accept").start(() -> accept(bound, waits));
+        AcceptLoop<UnixSocket> loop = new AcceptLoop<>(
+                bound::accept,
+                socket -> accepted(socket, waits),
+                // Out of descriptors or memory: further clients wait in the queue until the next attempt.
+                failure -> LOG.error("cannot accept a session on {}", config.socket(), failure));
+        acceptLoop = loop;
+        acceptor = Thread.ofPlatform().daemon().name("lite-session-accept").start(loop);
         LOG.info(
                 "node {} accepts sessions on {} ({} slots with windows of {} bytes each, at most {} sessions)",
                 backend.nodeName(),
@@ -189,25 +197,7 @@ public final class SessionServer implements AutoCloseable {
         return sums;
     }
 
-    private void accept(UnixServerSocket server, SocketWaits waits) {
-        while (!closed) {
-            UnixSocket socket;
-            try {
-                socket = server.accept();
-            } catch (OsException failed) {
-                if (closed || failed.errno() == Errno.EBADF || failed.errno() == Errno.EINVAL) {
-                    return;
-                }
-                // Out of descriptors or memory: the client waits in the queue until the next attempt.
-                LOG.error("cannot accept a session on {}", config.socket(), failed);
-                Polling.sleepNs(ACCEPT_PAUSE_NS);
-                continue;
-            }
-            begin(socket, waits);
-        }
-    }
-
-    private void begin(UnixSocket socket, SocketWaits waits) {
+    private void accepted(UnixSocket socket, SocketWaits waits) {
         int uid;
         try {
             uid = socket.peerCredentials().uid();
@@ -232,29 +222,40 @@ public final class SessionServer implements AutoCloseable {
         NodeSession session = new NodeSession(id, channel, this, config, backend);
         Thread thread =
                 Thread.ofVirtual().name("lite-session-%d-control".formatted(id)).unstarted(session);
+        waiting.put(session, thread); // before others can drop it
         connections.put(session, thread);
-        long waitNs = pace.takeTurn(uid);
-        if (waitNs > 0) {
-            waiting.put(session, thread); // before others can drop it
-        }
-        addSilent(uid, session);
-        if (waitNs == 0) {
-            thread.start();
-        } else {
-            // Connections of other users wait meanwhile, but not for longer than BACKLOG such pauses.
-            Polling.sleepNs(SLOW_PAUSE_NS);
-            log(
-                    uid,
-                    "slowing attaches",
-                    "more than %d in %s".formatted(AttachPace.ATTACHES, Durations.text(AttachPace.PERIOD)));
-            try {
-                Object unused = turns.schedule(() -> startWaiting(session), waitNs, TimeUnit.NANOSECONDS);
-            } catch (RejectedExecutionException closing) {
-                startWaiting(session);
+        boolean begun = false;
+        try {
+            begin(uid, session);
+            begun = true;
+        } finally {
+            if (!begun) {
+                drop(session, "the node cannot begin a session now");
             }
         }
         if (closed) {
             session.end("the node is stopping");
+        }
+    }
+
+    /** Starts the session's thread, at once or later. */
+    private void begin(int uid, NodeSession session) {
+        long waitNs = pace.takeTurn(uid);
+        addSilent(uid, session);
+        if (waitNs == 0) {
+            startWaiting(session);
+            return;
+        }
+        // Connections of other users wait meanwhile, but not for longer than BACKLOG such pauses.
+        Polling.sleepNs(SLOW_PAUSE_NS);
+        log(
+                uid,
+                "slowing attaches",
+                "more than %d in %s".formatted(AttachPace.ATTACHES, Durations.text(AttachPace.PERIOD)));
+        try {
+            Object unused = turns.schedule(() -> startWaiting(session), waitNs, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException closing) {
+            startWaiting(session);
         }
     }
 
@@ -266,8 +267,8 @@ public final class SessionServer implements AutoCloseable {
     }
 
     /** Drops a connection that has said no hello. */
-    private void drop(NodeSession session) {
-        session.drop("too many connections say no hello");
+    private void drop(NodeSession session, String reason) {
+        session.drop(reason);
         if (waiting.remove(session) != null) {
             session.run(); // only releases it
         }
@@ -289,7 +290,7 @@ public final class SessionServer implements AutoCloseable {
         }
         if (oldest != null) {
             log(uid, "closing the oldest connection that has said no hello", "%d may wait".formatted(GREETINGS_MAX));
-            drop(oldest);
+            drop(oldest, "too many connections say no hello");
         }
     }
 
@@ -353,6 +354,9 @@ public final class SessionServer implements AutoCloseable {
             return;
         }
         closed = true;
+        if (acceptLoop != null) {
+            acceptLoop.stop();
+        }
         if (listening != null) {
             listening.close();
         }

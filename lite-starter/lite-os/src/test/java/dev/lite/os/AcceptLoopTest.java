@@ -1,4 +1,4 @@
-package dev.lite.fabric.driver;
+package dev.lite.os;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -15,7 +15,8 @@ class AcceptLoopTest {
 
     private final Queue<String> arriving = new ArrayDeque<>();
     private final List<String> accepted = new ArrayList<>();
-    private final AcceptLoop<String> loop = new AcceptLoop<>("alpha", arriving::remove, this::accept);
+    private final List<Throwable> troubles = new ArrayList<>();
+    private final AcceptLoop<String> loop = new AcceptLoop<>(arriving::remove, this::accept, troubles::add);
 
     private void accept(String peer) {
         accepted.add(peer);
@@ -32,5 +33,8 @@ class AcceptLoopTest {
         arriving.addAll(List.of(CAUSES_AN_EXCEPTION, CAUSES_AN_ERROR, LAST));
         loop.run();
         assertThat(accepted).containsExactly(CAUSES_AN_EXCEPTION, CAUSES_AN_ERROR, LAST);
+        assertThat(troubles)
+                .extracting(Throwable::getMessage)
+                .containsExactly("a defect", "unable to create native thread");
     }
 }

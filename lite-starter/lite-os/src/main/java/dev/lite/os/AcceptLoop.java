@@ -1,38 +1,34 @@
-package dev.lite.fabric.driver;
+package dev.lite.os;
 
-import dev.lite.os.Errno;
-import dev.lite.os.OsException;
 import dev.lite.os.waiting.Unrecoverable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
- * Accepts peers on a listening socket until it is stopped, whatever fails for one of them. One thread runs it; any
+ * Accepts connections on a listening socket until it is stopped, whatever fails for one of them. One thread runs it; any
  * thread stops it.
  *
  * @param <S> an accepted socket
  */
 public final class AcceptLoop<S> implements Runnable {
-    private static final Logger LOG = LoggerFactory.getLogger(AcceptLoop.class);
     private static final long PAUSE_MS = 100;
 
-    private final String node;
     private final Supplier<S> accept;
     private final Consumer<S> accepted;
+    private final Consumer<Throwable> trouble;
     private final CountDownLatch stopping = new CountDownLatch(1);
 
     /**
      * @param accept blocks for the next socket; throws {@link OsException} with EBADF or EINVAL once the listening socket is closed
-     * @param accepted takes ownership of the socket, also if it fails; must not block
+     * @param accepted takes ownership of the socket, also if it fails; must not block for long
+     * @param trouble logs a failure, after which the loop pauses
      */
-    public AcceptLoop(String node, Supplier<S> accept, Consumer<S> accepted) {
-        this.node = node;
+    public AcceptLoop(Supplier<S> accept, Consumer<S> accepted, Consumer<Throwable> trouble) {
         this.accept = accept;
         this.accepted = accepted;
+        this.trouble = trouble;
     }
 
     @Override
@@ -57,15 +53,15 @@ public final class AcceptLoop<S> implements Runnable {
 
     /** Pauses, because the process is probably out of descriptors or memory; peers wait meanwhile. Returns whether to continue. */
     private boolean pauseAfter(Throwable e) {
-        LOG.warn("{}: cannot accept a peer now: {}", node, e instanceof OsException ? e.getMessage() : e);
         try {
+            trouble.accept(e);
             return !stopping.await(PAUSE_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException interrupted) {
             return false;
         }
     }
 
-    /** Ends the loop; the caller closes the listening socket next. */
+    /** Ends the loop; the caller closes the listening socket next. Idempotent. */
     public void stop() {
         stopping.countDown();
     }
