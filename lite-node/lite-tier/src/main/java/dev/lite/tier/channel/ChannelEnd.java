@@ -79,8 +79,11 @@ final class ChannelEnd {
         return untold ? reason : null;
     }
 
-    /** The application must be told that the channel is retired: true: now; false: {@link #retirement} says so. */
+    /** Whether the application must be told now that the channel is retired. Before it is announced, {@link #retirement} says so. */
     synchronized boolean retire(String why) {
+        if (retirement != null) {
+            return false;
+        }
         retirement = why;
         return announced;
     }

@@ -18,6 +18,7 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -60,6 +61,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     private static final Logger log = LoggerFactory.getLogger(NodeChannels.class);
     private static final Duration TELL_MAX = Duration.ofSeconds(5);
+    /** How long calls under way may last when their channel must end, because calls pass the nodes from then on. */
+    private static final Duration RETIREMENT = Duration.ofSeconds(5);
+
     private static final int TELL_TRIES = 6;
 
     private final int self;
@@ -382,8 +386,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Refuses the channels that the predicate names, and ends those that there are: their calls pass the nodes, which limit and order them.
-     * Call it again when the outcome may have changed. Never blocks.
+     * Refuses the channels that the predicate names, and retires those that there are: new calls pass the nodes, which limit and order
+     * them, and calls under way continue. After {@link #RETIREMENT} it ends them. Call it again when the outcome may have changed. Never
+     * blocks.
      *
      * @param which takes the caller's principal, and whether the channel is one between hosts
      */
@@ -392,9 +397,16 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         for (ChannelEnd end : ends.all()) {
             boolean betweenHosts = end.peer != null && isBetweenHosts(end.peer);
             if (end.isCaller() && which.test(end.session.principal, betweenHosts)) {
-                end(end, passesNodes(end.session.principal), true, true);
+                retireThenEnd(end, passesNodes(end.session.principal));
             }
         }
+    }
+
+    /** An application need not obey: after a while, the channel ends. */
+    private void retireThenEnd(ChannelEnd caller, String reason) {
+        retireHere(caller, reason);
+        CompletableFuture.delayedExecutor(RETIREMENT.toMillis(), TimeUnit.MILLISECONDS, this::execute)
+                .execute(() -> end(caller, reason, true, true));
     }
 
     private static boolean isBetweenHosts(Peer peer) {
@@ -501,7 +513,13 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     private void retireHere(ChannelTable.Key key, String reason) {
         ChannelEnd caller = ends.find(key);
-        if (caller != null && caller.retire(reason)) {
+        if (caller != null) {
+            retireHere(caller, reason);
+        }
+    }
+
+    private void retireHere(ChannelEnd caller, String reason) {
+        if (caller.retire(reason)) {
             boolean unused = execute(() -> caller.session.application.retired(caller.number, reason));
         }
     }

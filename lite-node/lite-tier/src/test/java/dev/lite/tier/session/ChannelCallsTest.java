@@ -593,6 +593,31 @@ class ChannelCallsTest {
     }
 
     @Test
+    void callsUnderWayEndWellWhenNewOnesMustPassTheNodes() {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        attach("n1").rpc().register("negate", 2, call -> {
+            if (number(call.request()) == 2) {
+                begun.countDown();
+                Waits.await(mayEnd);
+            }
+            return negated(call);
+        });
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        CompletableFuture<byte[]> underWay = client.callAsync(number(2), GENEROUS);
+        Waits.await(begun);
+        nodes.node("n0").channels().passNodes((principal, betweenHosts) -> true);
+        for (int call = 3; call <= 20; call++) {
+            assertThat(number(MemorySegment.ofArray(client.call(number(call), GENEROUS))))
+                    .isEqualTo(-call);
+        }
+        mayEnd.countDown();
+        assertThat(number(MemorySegment.ofArray(underWay.join()))).isEqualTo(-2);
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+    }
+
+    @Test
     void underAPolicyCallsToOtherHostsPassTheNodes() {
         attach("n1").rpc().register("negate", 2, ChannelCallsTest::negated);
         RpcClient client = caller.rpc().bind("n1", "negate");

@@ -8,6 +8,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
@@ -252,6 +253,10 @@ class ChannelsTest extends ChannelCases {
         node.passNodes((principal, betweenHosts) -> false);
         assertThat(caller.hasEnded()).isFalse();
         node.passNodes((principal, betweenHosts) -> principal.startsWith("uid:"));
+        ChannelRetired retired = caller.retired();
+        assertThat(retired.channel()).isEqualTo(channel.caller());
+        assertThat(retired.reason()).contains("pass the nodes");
+        // The application does not close it.
         assertThat(caller.ended().channel()).isEqualTo(channel.caller());
         assertThat(server.ended().channel()).isEqualTo(channel.server());
         assertRefused(Code.RPC_FAILED, "pass the nodes, because of its priority or its quota");
