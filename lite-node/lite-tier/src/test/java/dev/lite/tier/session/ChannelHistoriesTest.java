@@ -30,8 +30,8 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Applications on two nodes call each other, while their threads are interrupted, their servers and sessions end and begin, and a node
- * goes. Each history is random, from a seed that is printed.
+ * Applications on two nodes call each other, while their threads are interrupted, their servers and sessions end and begin, policies
+ * change, and a node goes. Each history is random, from a seed that is printed.
  */
 @ParameterizedClass
 @EnumSource(names = {"ONE_HOST", "TCP"})
@@ -86,6 +86,10 @@ class ChannelHistoriesTest {
             }
         }
 
+        void passNodes(String name, boolean all) {
+            cluster.node(name).channels().passNodes((principal, betweenHosts) -> all);
+        }
+
         @Override
         public void close() {
             sessions.values().forEach(SessionServer::close);
@@ -114,7 +118,7 @@ class ChannelHistoriesTest {
         long[] channelCalls = new long[1];
         Seeds.forEach(HISTORIES, random -> {
             long descriptors = ChannelCases.channelDescriptors();
-            ChannelHistory history = new ChannelHistory(random, its.sockets);
+            ChannelHistory history = new ChannelHistory(random, its.sockets, its::passNodes);
             history.run(false, () -> {});
             System.out.println(between + ": " + history);
             channelCalls[0] += history.channelCalls();
@@ -133,7 +137,7 @@ class ChannelHistoriesTest {
             Nodes its = new Nodes();
             nodes = its;
             boolean[] stops = new boolean[1];
-            ChannelHistory history = new ChannelHistory(random, its.sockets);
+            ChannelHistory history = new ChannelHistory(random, its.sockets, its::passNodes);
             history.run(true, () -> {
                 stops[0] = random.nextBoolean();
                 if (stops[0]) {

@@ -11,15 +11,18 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 
 /**
  * One random history: threads of three applications call functions, at a node or at any, and send to two ports, while another thread interrupts them, closes and opens
- * servers, and closes and attaches applications.
+ * servers, closes and attaches applications, and lets the calls of a node's applications pass the nodes for a while.
  */
 final class ChannelHistory {
     private static final int STEPS = 150;
@@ -31,6 +34,7 @@ final class ChannelHistory {
 
     private final Random random;
     private final Map<String, Path> sockets;
+    private final BiConsumer<String, Boolean> passNodes;
     private final CallBook book = new CallBook();
     private final List<Function> functions = List.of(
             Function.of("n1", "first"),
@@ -55,12 +59,20 @@ final class ChannelHistory {
     private final List<HistoryCaller> callers = new ArrayList<>();
     private final List<String> steps = new ArrayList<>();
     private volatile boolean over;
+    /** The nodes whose applications get no channels now. */
+    private final Set<String> passing = new HashSet<>();
+
     private int attached;
     private long channelCalls;
 
-    ChannelHistory(Random random, Map<String, Path> sockets) {
+    /**
+     * @param sockets by node
+     * @param passNodes says of a node whether the calls of all its applications must pass the nodes
+     */
+    ChannelHistory(Random random, Map<String, Path> sockets, BiConsumer<String, Boolean> passNodes) {
         this.random = random;
         this.sockets = sockets;
+        this.passNodes = passNodes;
     }
 
     private HistoryApp attach(String node) {
@@ -134,6 +146,8 @@ final class ChannelHistory {
             callers.get(random.nextInt(CALLERS)).interrupts.interrupt();
         } else if (what < 80) {
             its.forEach(server -> server.interruptOne(random));
+        } else if (what < 83) {
+            passNodes(function.node());
         } else if (what < 96) {
             if (its.isEmpty() || (hasOne && random.nextInt(4) == 0)) {
                 open(function);
@@ -145,6 +159,16 @@ final class ChannelHistory {
         } else {
             attachServerAgain(random.nextInt(serving.size()));
         }
+    }
+
+    /** Or not any more. */
+    private void passNodes(String node) {
+        boolean pass = passing.add(node);
+        if (!pass) {
+            passing.remove(node);
+        }
+        steps.add("calls from %s %s".formatted(node, pass ? "pass the nodes" : "may have channels"));
+        passNodes.accept(node, pass);
     }
 
     private Stream<Function> everyFunction() {
@@ -245,6 +269,7 @@ final class ChannelHistory {
 
     /** Nobody calls any more: the functions can still be called, and nothing of the former calls is left. */
     private void rest() {
+        List.copyOf(passing).forEach(this::passNodes);
         for (Function function : functions) {
             if (servers(function).isEmpty()) {
                 open(function);
