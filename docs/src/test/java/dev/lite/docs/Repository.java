@@ -1,14 +1,11 @@
 package dev.lite.docs;
 
+import dev.lite.docs.site.FileTree;
 import dev.lite.docs.site.Page;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
@@ -48,28 +45,10 @@ final class Repository {
 
     /** The files, outside of build directories, whose names fulfill a condition. */
     static List<Path> files(Predicate<String> name) {
-        List<Path> files = new ArrayList<>();
-        try {
-            Files.walkFileTree(ROOT, new SimpleFileVisitor<>() {
-                @Override
-                public FileVisitResult preVisitDirectory(Path directory, BasicFileAttributes attributes) {
-                    return SKIPPED.contains(String.valueOf(directory.getFileName()))
-                            ? FileVisitResult.SKIP_SUBTREE
-                            : FileVisitResult.CONTINUE;
-                }
-
-                @Override
-                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-                    if (name.test(String.valueOf(file.getFileName()))) {
-                        files.add(file);
-                    }
-                    return FileVisitResult.CONTINUE;
-                }
-            });
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return files;
+        return FileTree.files(
+                ROOT,
+                directory -> !SKIPPED.contains(String.valueOf(directory.getFileName())),
+                file -> name.test(String.valueOf(file.getFileName())));
     }
 
     /** The content of a file. */

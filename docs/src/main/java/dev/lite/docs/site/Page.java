@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import org.commonmark.ext.gfm.tables.TablesExtension;
 import org.commonmark.ext.heading.anchor.IdGenerator;
 import org.commonmark.node.AbstractVisitor;
@@ -42,14 +41,8 @@ public record Page(Path path, String markdown) {
     public static List<Page> of(Path repository) {
         List<Page> pages = new ArrayList<>();
         pages.add(read(repository, README));
-        try (Stream<Path> files = Files.walk(repository.resolve(DOCS))) {
-            files.map(repository::relativize)
-                    .filter(Page::isPage)
-                    .sorted()
-                    .forEach(path -> pages.add(read(repository, path)));
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot list " + repository.resolve(DOCS), e);
-        }
+        FileTree.files(repository.resolve(DOCS), all -> true, file -> isPage(repository.relativize(file)))
+                .forEach(file -> pages.add(read(repository, repository.relativize(file))));
         return List.copyOf(pages);
     }
 

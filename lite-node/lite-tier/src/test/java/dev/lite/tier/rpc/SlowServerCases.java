@@ -61,11 +61,13 @@ interface SlowServerCases extends RpcCases {
         for (Lite at : List.of(caller(), remote())) {
             RpcServer server = at.rpc().serve("late");
             List<RpcCall> held = new ArrayList<>();
+            List<CompletableFuture<byte[]>> timeOut = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
-                CompletableFuture<byte[]> timesOut =
-                        caller().rpc().callAsync(at.nodeName(), "late", new byte[] {(byte) i}, Waits.seconds(1));
+                timeOut.add(caller().rpc().callAsync(at.nodeName(), "late", new byte[] {(byte) i}, Waits.seconds(1)));
                 held.add(server.receive(GENEROUS));
-                assertThatThrownBy(timesOut::join).cause().isInstanceOf(LiteTimeoutException.class);
+            }
+            for (CompletableFuture<byte[]> one : timeOut) {
+                assertThatThrownBy(one::join).cause().isInstanceOf(LiteTimeoutException.class);
             }
             CompletableFuture<byte[]> last = caller().rpc().callAsync(at.nodeName(), "late", new byte[] {99}, GENEROUS);
             RpcCall current = server.receive(GENEROUS);
