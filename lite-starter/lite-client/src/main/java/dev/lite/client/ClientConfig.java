@@ -25,7 +25,7 @@ public record ClientConfig(
     public static final String NODE_UID_PROPERTY = "lite.client.node-uid";
 
     private static final int SPINS_MAX = 10_000_000;
-    private static final int PIPELINE_DEPTH_DEFAULT = 4;
+    private static final int PIPELINE_DEPTH_DEFAULT = 8;
 
     /**
      * Checks the values.

@@ -48,6 +48,8 @@ final class SlotPool {
     private final Condition released = lock.newCondition();
     /** A slot was released or quarantined. */
     private final Condition returned = lock.newCondition();
+    /** How many slots long transfers have beyond the first one of each. */
+    private final AtomicInteger further = new AtomicInteger();
     /** How many threads wait for either condition. */
     private final AtomicInteger waiters = new AtomicInteger();
 
@@ -78,6 +80,25 @@ final class SlotPool {
             }
         }
         return slot;
+    }
+
+    /**
+     * Allows a long transfer to {@linkplain #tryAcquire acquire} more than one slot. It keeps them until its end, so all long transfers
+     * together get half of the slots: others need some, too.
+     *
+     * @return how many more, at most {@code wanted}; {@link #giveFurther} returns them
+     */
+    int takeFurther(int wanted) {
+        int before = further.getAndUpdate(now -> now + allowed(wanted, now));
+        return allowed(wanted, before);
+    }
+
+    private int allowed(int wanted, int taken) {
+        return Math.clamp(slots / 2 - taken, 0, wanted);
+    }
+
+    void giveFurther(int count) {
+        further.getAndAdd(-count);
     }
 
     private int find() {

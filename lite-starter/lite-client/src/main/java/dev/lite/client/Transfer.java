@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * The data operations of one handle, split into commands of at most one window. Any number of threads; allocates nothing.
  *
  * <p>A long transfer keeps several windows under way, so this thread copies one while the node copies another. It waits only for its
- * first slot and takes more if they are free, so long transfers cannot deadlock on each other's slots.
+ * first slot and takes more if some are free, so long transfers cannot deadlock on each other's slots.
  */
 final class Transfer {
     private static final int SLOT_BITS = 8;
@@ -282,14 +282,18 @@ final class Transfer {
     /** Acquires 1 to {@code wanted} slots; returns their numbers plus 1, one per byte, the first in the lowest byte. */
     private long acquireMany(int op, long offset, long length, int wanted, long deadlineNs) {
         long mine = acquire(op, offset, length, deadlineNs) + 1L;
-        for (int i = 1; i < wanted; i++) {
+        int allowed = slots.takeFurther(wanted - 1);
+        int further = 0;
+        while (further < allowed) {
             int slot = slots.tryAcquire();
             if (slot < 0) {
                 break;
             }
+            further++;
             slots.workFor(slot, lh & ~SessionProtocol.LOW_PRIORITY);
-            mine |= (slot + 1L) << (i * SLOT_BITS);
+            mine |= (slot + 1L) << (further * SLOT_BITS);
         }
+        slots.giveFurther(allowed - further);
         return mine;
     }
 
@@ -325,5 +329,6 @@ final class Transfer {
             }
             data.returnSlot(slot);
         }
+        slots.giveFurther(held - 1);
     }
 }

@@ -150,6 +150,26 @@ class SessionDataTest {
     }
 
     @Test
+    void aLongTransferLeavesSlotsToOthers() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LmrHandle handle = map(fixture);
+            fixture.node.holdCommands(op -> op == Op.WRITE);
+            for (int i = 0; i < 3; i++) {
+                CompletableFuture<Boolean> write = run(() -> handle.write(0, new byte[10 * FakeNode.WINDOW_BYTES]));
+                List<Command> held = new ArrayList<>();
+                for (int slot = 0; slot < 1 + FakeNode.SLOTS / 2; slot++) {
+                    held.add(fixture.node.awaitHeldCommand());
+                }
+                handle.read(0, new byte[8]);
+                fixture.node.holdCommands(op -> false);
+                held.forEach(command -> fixture.node.complete(command, 0));
+                await(write);
+                fixture.node.holdCommands(op -> op == Op.WRITE);
+            }
+        }
+    }
+
+    @Test
     void theLossOfTheNodeWakesEveryWaitingThread() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             LmrHandle handle = map(fixture);

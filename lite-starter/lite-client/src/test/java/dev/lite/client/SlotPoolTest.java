@@ -71,6 +71,17 @@ class SlotPoolTest {
     }
 
     @Test
+    void longTransfersTogetherGetHalfOfTheSlotsBeyondTheirFirstOnes() {
+        SlotPool pool = new SlotPool(20, slot -> false);
+        assertThat(pool.takeFurther(7)).isEqualTo(7);
+        assertThat(pool.takeFurther(7)).isEqualTo(3);
+        assertThat(pool.takeFurther(7)).isZero();
+        pool.giveFurther(3);
+        pool.giveFurther(7);
+        assertThat(pool.takeFurther(7)).isEqualTo(7);
+    }
+
+    @Test
     void theMemoryStaysUntilTheLastSlotIsReturned() {
         SlotPool pool = new SlotPool(4, slot -> false);
         int owned = pool.tryAcquire();
