@@ -61,10 +61,9 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     private static final Logger log = LoggerFactory.getLogger(NodeChannels.class);
     private static final Duration TELL_MAX = Duration.ofSeconds(5);
+    private static final int TELL_TRIES = 6;
     /** How long calls under way may last when their channel must end, because calls pass the nodes from then on. */
     private static final Duration RETIREMENT = Duration.ofSeconds(5);
-
-    private static final int TELL_TRIES = 6;
 
     private final int self;
     private final String selfName;
@@ -153,7 +152,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         ChannelEnd end = add(session, ChannelEnd.CALLER, peer, lastTag.incrementAndGet());
         boolean opened = false;
         try {
-            // Again: passNodes ends the channels that it finds. So either it has found this one, or this finds its
+            // Again: passNodes retires the channels that it finds. So either it has found this one, or this finds its
             // outcome.
             requireOwnWay(session.principal, linked != null);
             ChannelDescriptor descriptor =
