@@ -261,8 +261,17 @@ public final class SessionServer implements AutoCloseable {
 
     private void startWaiting(NodeSession session) {
         Thread thread = waiting.remove(session);
-        if (thread != null) {
+        if (thread == null) {
+            return;
+        }
+        boolean started = false;
+        try {
             thread.start();
+            started = true;
+        } finally {
+            if (!started) { // who drops it releases it
+                waiting.put(session, thread);
+            }
         }
     }
 

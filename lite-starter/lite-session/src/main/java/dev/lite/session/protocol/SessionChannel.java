@@ -47,7 +47,7 @@ public final class SessionChannel implements AutoCloseable {
         this.socket = socket;
         try {
             this.waits = set.watch(socket);
-        } catch (OsException failed) {
+        } catch (RuntimeException | Error failed) {
             socket.close();
             throw failed;
         }
