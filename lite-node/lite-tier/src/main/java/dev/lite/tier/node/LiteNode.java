@@ -541,10 +541,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         orphans.awaitEnd();
         words.close();
         // Calls of applications may still be in flight; they end before the arena is unmapped.
-        rpc.close();
+        boolean callsEnd = rpc.close(Deadline.in(TASKS_END));
         allocator.close();
         channel.close();
-        if (tasksEnd() && posted.close(Deadline.in(TASKS_END))) {
+        if (callsEnd && tasksEnd() && posted.close(Deadline.in(TASKS_END))) {
             arena.close();
         } else { // a thread that reads or writes unmapped memory would end the process
             log.error(

@@ -20,6 +20,7 @@ final class RpcArrivals {
     private static final Duration REMOTE_REQUEST_TIMEOUT = Duration.ofSeconds(5);
 
     private final String selfName;
+    private final RpcSlots slots;
     private final RpcReplies replies;
     private final PeerReads reads;
     private final Predicate<Peer> connected;
@@ -29,8 +30,15 @@ final class RpcArrivals {
      * @param connected whether the links still know a connection
      * @param later runs tasks that may block
      */
-    RpcArrivals(String selfName, RpcReplies replies, PeerReads reads, Predicate<Peer> connected, Executor later) {
+    RpcArrivals(
+            String selfName,
+            RpcSlots slots,
+            RpcReplies replies,
+            PeerReads reads,
+            Predicate<Peer> connected,
+            Executor later) {
         this.selfName = selfName;
+        this.slots = slots;
         this.replies = replies;
         this.reads = reads;
         this.connected = connected;
@@ -40,7 +48,7 @@ final class RpcArrivals {
     /**
      * Copies a call out of its ring or slot and frees the ring's room.
      *
-     * @return null if the call was cancelled, lost its connection or is malformed
+     * @return null if the call was cancelled, lost its connection or is malformed, or if the node has stopped
      */
     @Nullable
     ReceivedCall take(RpcEntry entry) {
@@ -60,7 +68,14 @@ final class RpcArrivals {
             throw new IllegalStateException("an entry belongs to a ring or to a slot");
         }
         byte[] request = new byte[slot.requestLength];
-        RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
+        if (!slots.beginServing(slot)) {
+            return null;
+        }
+        try {
+            RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
+        } finally {
+            slot.endServing();
+        }
         ReceivedCall call = ownCall(slot, request);
         slot.received = call;
         return call;

@@ -6,6 +6,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
@@ -395,11 +396,12 @@ final class RpcCaller {
         engine.abandoned(target.nodeId());
     }
 
-    private NodeUnreachableException broke(FunctionClient target, @Nullable Peer peer) {
-        return new NodeUnreachableException("%s: the connection broke: %s"
-                .formatted(
-                        target,
-                        peer == null ? "" : engine.unreachable(peer.id()).getMessage()));
+    /** @param peer null: the call was to this node itself, which stops */
+    private LiteException broke(FunctionClient target, @Nullable Peer peer) {
+        return peer == null
+                ? new SessionLostException("%s: the node stops, and the call has no reply".formatted(target))
+                : new NodeUnreachableException("%s: the connection broke: %s"
+                        .formatted(target, engine.unreachable(peer.id()).getMessage()));
     }
 
     private void callPeer(
@@ -607,7 +609,7 @@ final class RpcCaller {
         long word = slot.outAddress + RpcWire.PADDING_AND_FLAGS;
         RawMemory.putInt(word, RawMemory.getInt(word) | RpcWire.FLAG_CANCELLED);
         slot.state(RpcSlot.SENDING);
-        engine.execute(() -> {
+        boolean starts = engine.tryExecute(() -> {
             Post post = Post.CLOSED;
             try {
                 while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
@@ -624,6 +626,9 @@ final class RpcCaller {
                 }
             }
         });
+        if (!starts) { // the node stops, and its connections end
+            slot.giveBack();
+        }
     }
 
     /** Returns if the reply is in the slot. Otherwise releases or abandons the slot and throws. */

@@ -42,7 +42,7 @@ import org.slf4j.LoggerFactory;
  * A node's outgoing and incoming calls: its slots, rings, bindings and functions, and the fabric events for them. Any
  * thread. {@link PeerListener} callbacks run on the thread that holds the poll role and run no user code.
  */
-public final class RpcEngine implements PeerListener, AutoCloseable {
+public final class RpcEngine implements PeerListener {
     /** Maximum number of functions and ports that a node serves; {@linkplain FairShares divided} among principals. */
     public static final int FUNCTIONS_MAX = 4096;
 
@@ -50,7 +50,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     /** The messages at all ports take a quarter of the heap at most. */
     private static final int HEAP_PART_OF_PORTS = 4;
 
-    private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
+    private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(5);
 
     private final int self;
     private final String selfName;
@@ -104,8 +104,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 .getFirst()
                 .offset();
         slots = new RpcSlots(address, room);
-        replies = new RpcReplies(slots, reads, this::isConnected, this::execute);
-        arrivals = new RpcArrivals(selfName, replies, reads, this::isConnected, this::execute);
+        replies = new RpcReplies(slots, reads, this::isConnected, this::tryExecute);
+        arrivals = new RpcArrivals(selfName, slots, replies, reads, this::isConnected, this::execute);
         rings = new RpcRings(address, arena.size(), arena.peersMax(), room, slots, this::execute, this::isConnected);
         bindings = new RpcBindings(
                 address,
@@ -404,10 +404,17 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     /** Runs a task on a virtual thread. Drops it if the node is stopping. */
     void execute(Runnable task) {
+        boolean unused = tryExecute(task);
+    }
+
+    /** Runs a task on a virtual thread. False: drops it, since the node is stopping. */
+    boolean tryExecute(Runnable task) {
         try {
             executor.execute(task);
+            return true;
         } catch (RejectedExecutionException e) {
             log.debug("node {} is stopping", selfName, e);
+            return false;
         }
     }
 
@@ -472,6 +479,18 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     @Override
     public void peerDisconnected(Peer peer, String reason) {
         bindings.remove(peer);
+        endCalls(peer);
+        List<RpcRing> removed = rings.remove(peer);
+        synchronized (functions) {
+            for (RpcRing ring : removed) {
+                ring.function.rings--;
+                forgetIfUnused(ring.function);
+            }
+        }
+    }
+
+    /** Ends the calls to a node without replies; null: those to this node itself. */
+    private void endCalls(@Nullable Peer peer) {
         slots.forEachOf(peer, slot -> {
             if (slot.changeOf(peer, RpcSlot.WAITING, RpcSlot.LOST)) {
                 slot.signal();
@@ -485,13 +504,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 slot.giveBack();
             }
         });
-        List<RpcRing> removed = rings.remove(peer);
-        synchronized (functions) {
-            for (RpcRing ring : removed) {
-                ring.function.rings--;
-                forgetIfUnused(ring.function);
-            }
-        }
     }
 
     /** Calls at this node that no server has received yet, of all functions. */
@@ -508,12 +520,18 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return slots.bytes() + rings.bytes() + bindings.bytes();
     }
 
-    /** Rejects new calls and waits for those in flight. The sessions and connections are closed after that. */
-    @Override
-    public void close() {
+    /**
+     * Rejects new calls and waits for those under way: those of this node to itself, since the connections have ended. Then these fail, and
+     * their late replies are dropped.
+     *
+     * @return false if a thread still uses the memory of a call at the deadline; then the arena must stay mapped
+     */
+    public boolean close(Deadline deadline) {
         slots.close();
-        if (!slots.awaitUnused(System.nanoTime() + REPLY_TIMEOUT_NS)) {
+        if (!slots.awaitUnused(deadline.atMost(REPLY_TIMEOUT).endNs())) {
             log.warn("node {} stops while a call is still in flight", selfName);
         }
+        endCalls(null);
+        return slots.end(deadline.endNs());
     }
 }

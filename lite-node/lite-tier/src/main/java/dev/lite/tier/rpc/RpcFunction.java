@@ -201,20 +201,22 @@ final class RpcFunction {
 
     /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */
     void arrived(RpcEntry entry) {
-        Receiver called;
+        Receiver called = null;
+        boolean served;
         synchronized (this) {
-            if (servers.isEmpty()) {
-                engine.execute(() -> engine.arrivals().refuse(entry));
-                return;
-            }
-            called = receivers.poll(); // if a receiver waits, the queue is empty
-            if (called == null) {
-                queue.add(entry);
-            } else {
-                called.call(entry);
+            served = !servers.isEmpty();
+            if (served) {
+                called = receivers.poll(); // if a receiver waits, the queue is empty
+                if (called == null) {
+                    queue.add(entry);
+                } else {
+                    called.call(entry);
+                }
             }
         }
-        if (called != null) {
+        if (!served) {
+            engine.arrivals().refuse(entry);
+        } else if (called != null) {
             called.tell();
         }
     }

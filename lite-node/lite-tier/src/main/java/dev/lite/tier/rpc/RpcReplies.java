@@ -15,7 +15,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -35,10 +34,10 @@ final class RpcReplies {
     private final RpcSlots slots;
     private final PeerReads reads;
     private final Predicate<Peer> connected;
-    private final Executor later;
+    private final Predicate<Runnable> later;
 
-    /** @param later runs tasks that may block */
-    RpcReplies(RpcSlots slots, PeerReads reads, Predicate<Peer> connected, Executor later) {
+    /** @param later runs tasks that may block; false: drops one, since the node stops */
+    RpcReplies(RpcSlots slots, PeerReads reads, Predicate<Peer> connected, Predicate<Runnable> later) {
         this.slots = slots;
         this.reads = reads;
         this.connected = connected;
@@ -69,7 +68,7 @@ final class RpcReplies {
             Peer peer = slot.peer;
             if (peer != null && status(slot) == RpcWire.REPLY_ELSEWHERE) {
                 int offered = RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT);
-                later.execute(() -> reportRead(peer, offered));
+                boolean unused = later.test(() -> reportRead(peer, offered));
             }
             slot.giveBack(); // a late reply ends the quarantine
         }
@@ -144,7 +143,7 @@ final class RpcReplies {
 
     private void reportRead(Peer peer, int offered) {
         if (postRead(peer, offered) == Post.BUSY) {
-            later.execute(() -> {
+            boolean unused = later.test(() -> {
                 while (postRead(peer, offered) == Post.BUSY) {
                     Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
                 }
@@ -274,13 +273,16 @@ final class RpcReplies {
 
     /** Lets the handler continue. Its caller waits for the reply, or has its slot in quarantine until it comes. */
     private void sendLater(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
-        later.execute(() -> {
+        boolean starts = later.test(() -> {
             Post post;
             while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
                 Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
             }
             posted(out, post, fits);
         });
+        if (!starts) {
+            posted(out, Post.CLOSED, fits);
+        }
     }
 
     private static void posted(RpcSlot out, Post post, boolean fits) {
@@ -322,14 +324,18 @@ final class RpcReplies {
 
     private void replySelf(ReceivedCall call, int status, MemorySegment reply, int length) {
         RpcSlot slot = slots.get(call.slot);
-        if (slot == null) {
+        if (slot == null || !slots.beginServing(slot)) {
             return;
         }
-        if (length <= call.room) {
-            put(slot.replyAddress, call.callId, status, reply, length);
-        } else {
-            putHeader(slot.replyAddress, call.callId, RpcWire.REPLY_ELSEWHERE, length);
-            slot.longReply = reply.toArray(ValueLayout.JAVA_BYTE);
+        try {
+            if (length <= call.room) {
+                put(slot.replyAddress, call.callId, status, reply, length);
+            } else {
+                putHeader(slot.replyAddress, call.callId, RpcWire.REPLY_ELSEWHERE, length);
+                slot.longReply = reply.toArray(ValueLayout.JAVA_BYTE);
+            }
+        } finally {
+            slot.endServing(); // before the call ends: its slot may have another one then
         }
         arrived(slot, call.callId);
     }

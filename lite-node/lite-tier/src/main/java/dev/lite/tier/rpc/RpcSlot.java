@@ -39,10 +39,12 @@ final class RpcSlot extends PollWaiter {
     private static final int STATES = 0xf;
 
     private static final VarHandle STATE;
+    private static final VarHandle SERVING;
 
     static {
         try {
             STATE = MethodHandles.lookup().findVarHandle(RpcSlot.class, "state", int.class);
+            SERVING = MethodHandles.lookup().findVarHandle(RpcSlot.class, "serving", boolean.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -88,6 +90,9 @@ final class RpcSlot extends PollWaiter {
     volatile @Nullable Peer peer; // null: this node itself
     /** The state, and how often the slot was taken: so that a state is never taken for that of a former call. */
     private volatile int state = FREE;
+
+    /** Whether a thread that serves a call of this node itself uses the slot's memory; see {@link RpcSlots#beginServing}. */
+    private volatile boolean serving;
 
     /** The call in state POSTED. */
     @GuardedBy("this")
@@ -135,10 +140,24 @@ final class RpcSlot extends PollWaiter {
         return (seen & STATES) == from && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
     }
 
-    /** Changes the state of a slot for a node, unless it has another call by now. Any thread. */
-    boolean changeOf(Peer node, int from, int to) {
+    /** Changes the state of a slot for a node, null: this one, unless it has another call by now. Any thread. */
+    boolean changeOf(@Nullable Peer node, int from, int to) {
         int seen = state; // before the peer, which stays the same from one own() to the next
         return peer == node && (seen & STATES) == from && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
+    }
+
+    /** By {@link RpcSlots#beginServing}. */
+    void beginServing() {
+        serving = true;
+    }
+
+    /** The thread does not use the slot's memory any more. */
+    void endServing() {
+        SERVING.setRelease(this, false);
+    }
+
+    boolean isServing() {
+        return serving;
     }
 
     /** Lets other threads end a call whose owner does not wait for it. The owner has filled in the rest of the slot. */
@@ -157,7 +176,7 @@ final class RpcSlot extends PollWaiter {
     }
 
     /** Takes a posted call to a node, as {@link #takePosted(long)} does. */
-    synchronized @Nullable PostedCall takePostedTo(Peer node) {
+    synchronized @Nullable PostedCall takePostedTo(@Nullable Peer node) {
         return takePosted(peer == node);
     }
 

@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,6 +62,8 @@ final class RpcSlots {
     private final AtomicReferenceArray<@Nullable RpcSlot> slots;
     private volatile int count;
     private volatile boolean closed;
+    /** The slots' memory may be unmapped. */
+    private volatile boolean ended;
 
     @GuardedBy("this")
     private final int[] made = new int[SIZES];
@@ -349,8 +352,8 @@ final class RpcSlots {
         return true;
     }
 
-    /** Runs an action for every slot of a peer. */
-    void forEachOf(Peer peer, Consumer<RpcSlot> action) {
+    /** Runs an action for every slot of a peer; null: of none, such as those of the node's calls to itself. */
+    void forEachOf(@Nullable Peer peer, Consumer<RpcSlot> action) {
         for (int index = 0; index < count; index++) {
             RpcSlot slot = slots.get(index);
             if (slot != null && slot.peer == peer) {
@@ -385,11 +388,45 @@ final class RpcSlots {
         closed = true;
     }
 
-    /** After {@link #close}: waits until no thread uses a slot; false if one is still in use at the deadline. */
+    /**
+     * A thread that serves a call of this node itself is about to use the slot's memory. No thread owns it for that: the call's owner may
+     * stop waiting meanwhile. {@link RpcSlot#endServing} must follow. One thread per slot at a time.
+     *
+     * @return false: the memory may be unmapped, and nobody waits for the call
+     */
+    boolean beginServing(RpcSlot slot) {
+        slot.beginServing();
+        // After that: either this thread sees the end, or the end sees that it serves.
+        if (ended) {
+            slot.endServing();
+            return false;
+        }
+        return true;
+    }
+
+    /**
+     * After {@link #close}, and when no call is in flight: waits until no thread uses a slot's memory, and lets none use it again. Then it
+     * may be unmapped.
+     *
+     * @return false if a thread still uses it at the deadline
+     */
+    boolean end(long deadlineNs) {
+        if (!awaitUnused(deadlineNs)) {
+            return false;
+        }
+        ended = true;
+        return await(slot -> !slot.isServing(), deadlineNs);
+    }
+
+    /** After {@link #close}: waits until no call is in flight; false if one still is at the deadline. */
     boolean awaitUnused(long deadlineNs) {
+        return await(slot -> slot.state() == RpcSlot.FREE || slot.state() == RpcSlot.ABANDONED, deadlineNs);
+    }
+
+    private boolean await(Predicate<RpcSlot> condition, long deadlineNs) {
         for (int index = 0; index < count; index++) {
             RpcSlot slot = slots.get(index);
-            while (slot != null && slot.state() != RpcSlot.FREE && slot.state() != RpcSlot.ABANDONED) {
+            while (slot != null && !condition.test(slot)) {
                 if (deadlineNs - System.nanoTime() <= 0) {
                     return false;
                 }

@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -96,6 +97,25 @@ class EndOfServersTest {
                                 RpcFailedException.class,
                                 refused -> assertThat(refused.status()).isEqualTo(RpcStatus.NOT_SERVED));
             }
+        }
+    }
+
+    /** Its executor takes no tasks any more. */
+    @Test
+    void aNodeThatStopsRefusesACallOfAFunctionThatNobodyServesAnyMoreAtOnce() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2)) {
+            Lite app = cluster.attach(0);
+            RpcServer server = app.rpc().serve("f");
+            CompletableFuture<byte[]> remote = cluster.attach(1).rpc().callAsync("n0", "f", new byte[8], LONG);
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(remote.join()).hasSize(1); // the node keeps the function for this caller
+            server.close();
+
+            Inside.field(cluster.node(0), "executor", ExecutorService.class).shutdown();
+            assertThatThrownBy(() -> app.rpc().call("n0", "f", new byte[8], LONG))
+                    .isInstanceOfSatisfying(
+                            RpcFailedException.class,
+                            refused -> assertThat(refused.status()).isEqualTo(RpcStatus.NOT_SERVED));
         }
     }
 }
