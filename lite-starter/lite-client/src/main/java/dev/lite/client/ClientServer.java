@@ -124,6 +124,7 @@ final class ClientServer implements RpcServer {
     private boolean goesWithReceive(Received call, MemorySegment reply) {
         return call.channel == null
                 && !incoming.hasChannels()
+                && !incoming.isStanding()
                 && ahead.isEmpty()
                 && reply.byteSize()
                         <= Math.min(call.replyBytesMax, commands.data().windowBytes());

@@ -179,8 +179,8 @@ final class CallBook {
 
         @Override
         public String toString() {
-            return "call %d of %s by %s (%s, deadline %d ms, held %d ms)"
-                    .formatted(id, function.name(), by, priority, timeoutNs / 1_000_000, holdMs);
+            return "call %d of %s by %s (%s, deadline %d ms, held %d ms, executed %d times)"
+                    .formatted(id, function.name(), by, priority, timeoutNs / 1_000_000, holdMs, executed.get());
         }
     }
 

@@ -314,6 +314,30 @@ class ChannelCallsTest {
         assertThat(number(MemorySegment.ofArray(throughNodes.join()))).isEqualTo(-5);
     }
 
+    @Test
+    void aCallThatCameBesideTheChannelsIsReceivedNextAlsoIfTheLastChannelHasEndedMeanwhile() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        Lite leaving = attach("n0");
+        Thread serving = thread(false, () -> serveUntilZero(server));
+        callUntilThereIsAChannel(leaving.rpc().bind("n1", "negate"), 0);
+        leaving.rpc().bind("n1", "negate").call(number(0), GENEROUS);
+        Waits.join(serving);
+        RpcClient throughNodes = nodes.node("n0").attach("embedded").rpc().bind("n1", "negate");
+        CompletableFuture<byte[]> first = throughNodes.callAsync(number(5), GENEROUS);
+        RpcCall call = server.receive(GENEROUS);
+        CompletableFuture<byte[]> second = throughNodes.callAsync(number(6), GENEROUS);
+        Waits.until("the node has passed both calls to the application", () -> callsReceivedAt("n1") == 2);
+        leaving.close();
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+
+        RpcCall next = server.replyAndReceive(call, negated(call), GENEROUS);
+
+        assertThat(number(next.request())).isEqualTo(6);
+        next.reply(negated(next));
+        assertThat(number(MemorySegment.ofArray(first.join()))).isEqualTo(-5);
+        assertThat(number(MemorySegment.ofArray(second.join()))).isEqualTo(-6);
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void theEndOfTheServerFailsLaterCallsAndTheNextServerGetsAChannelToo(boolean wholeSession) {
