@@ -337,7 +337,7 @@ final class CallBook {
         return outcomes.toString();
     }
 
-    int slowCalls() {
-        return slow.size();
+    List<String> slowCalls() {
+        return List.copyOf(slow);
     }
 }

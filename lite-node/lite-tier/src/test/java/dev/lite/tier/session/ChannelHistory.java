@@ -315,7 +315,7 @@ final class ChannelHistory {
 
     @Override
     public String toString() {
-        return "%d steps, %d calls through channels, %d slow, %s"
+        return "%d steps, %d calls through channels, slow: %s, %s"
                 .formatted(steps.size(), channelCalls, book.slowCalls(), book.outcomes());
     }
 }
