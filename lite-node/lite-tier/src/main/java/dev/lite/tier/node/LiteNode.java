@@ -544,13 +544,16 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         boolean callsEnd = rpc.close(Deadline.in(TASKS_END));
         allocator.close();
         channel.close();
-        if (callsEnd && tasksEnd() && posted.close(Deadline.in(TASKS_END))) {
+        boolean tasksEnd = tasksEnd();
+        boolean transfersEnd = posted.close(Deadline.in(TASKS_END));
+        if (callsEnd && tasksEnd && transfersEnd) {
             arena.close();
         } else { // a thread that reads or writes unmapped memory would end the process
             log.error(
-                    "node {} stops, but a thread still used its memory after {} s; its arena stays mapped until the process ends",
+                    "node {} stops, but after {} s a {} still used its memory; its arena stays mapped until the process ends",
                     self.name(),
-                    TASKS_END.toSeconds());
+                    TASKS_END.toSeconds(),
+                    !callsEnd ? "call" : !tasksEnd ? "task" : "transfer");
         }
         log.info("node stopped name={} arena-kept={}", self.name(), config.arenaKept());
     }
