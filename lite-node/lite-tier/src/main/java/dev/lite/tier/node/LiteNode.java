@@ -525,6 +525,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             }
             closed = true;
         }
+        links.endWaits(); // else each session would wait for its operations that wait for an absent node
         orders.close();
         orphans.close();
         channels.close();

@@ -462,6 +462,11 @@ public final class PeerLinks implements AutoCloseable {
         fabrics.close();
     }
 
+    /** The node is about to stop: from now on, all waits for a connection fail. */
+    public void endWaits() {
+        peers.close();
+    }
+
     /** A listener that fails keeps the news from nobody else, and the connection stays known as what it is. */
     private void notifyListeners(Consumer<PeerListener> news) {
         for (PeerListener listener : listeners) {

@@ -173,8 +173,9 @@ final class PeerTable {
                 }
                 String trouble = troubles.get(node);
                 if (remaining == 0 || closed || (first && trouble != null)) {
-                    throw new NodeUnreachableException("node %s has no connection to node %s: %s"
-                            .formatted(self, nameOf(node), trouble == null ? "none was made yet" : trouble));
+                    String why = closed ? "it is stopping" : trouble == null ? "none was made yet" : trouble;
+                    throw new NodeUnreachableException(
+                            "node %s has no connection to node %s: %s".formatted(self, nameOf(node), why));
                 }
                 changed.awaitNanos(remaining);
             }

@@ -1,21 +1,33 @@
 package dev.lite.tier.onesided;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Placement;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.os.RawMemory;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class StoppedNodeTest {
+    private static final Duration LONG = Waits.seconds(60);
+
     @TempDir(factory = InDevShm.class)
     Path root;
 
@@ -37,6 +49,35 @@ class StoppedNodeTest {
             buffers.release(used);
             Waits.join(stop);
             assertThat(buffers.takeIfFree()).as("nobody can use one any more").isNull();
+        }
+    }
+
+    @Test
+    void anOperationThatWaitsForAnAbsentNodeEndsWhenItsOwnNodeStops() {
+        try (TestCluster cluster = new TestCluster(root, new TcpFabricProvider(), LONG).start(2)) {
+            LmrHandle handle =
+                    cluster.attach(0).memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("n1")));
+            cluster.stop("n1");
+            CompletableFuture<?> writing = CompletableFuture.runAsync(() -> handle.putLong(0, 1));
+            PeerLinks links = Inside.field(cluster.node(0), "links", PeerLinks.class);
+            ReentrantLock lock = Inside.field(Inside.field(links, "peers", Object.class), "lock", ReentrantLock.class);
+            Condition changed = Inside.field(Inside.field(links, "peers", Object.class), "changed", Condition.class);
+            Waits.until("the operation waits", () -> {
+                lock.lock();
+                try {
+                    return lock.hasWaiters(changed);
+                } finally {
+                    lock.unlock();
+                }
+            });
+
+            Thread stop = Thread.ofPlatform().start(() -> cluster.stop("n0"));
+
+            assertThatThrownBy(writing::join)
+                    .cause()
+                    .isInstanceOf(NodeUnreachableException.class)
+                    .hasMessageContaining("node n0 has no connection to node n1: it is stopping");
+            Waits.join(stop);
         }
     }
 }
