@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
  * explains long runs.
  */
 class StressTest {
-    private static final int TESTS = 32;
+    private static final int TESTS = 33;
     private static final long DEADLINE_SECONDS = 600;
 
     /**
