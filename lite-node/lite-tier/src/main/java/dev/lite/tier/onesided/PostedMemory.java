@@ -588,8 +588,9 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     private LmrUnavailableException lost(Peer peer, Operation operation) {
-        return new LmrUnavailableException("%s of memory on node %s: its connection over %s broke (%s)"
-                .formatted(operation, peer.hello().node(), peer.fabric(), links.trouble(peer.id())));
+        String trouble = links.trouble(peer.id());
+        return new LmrUnavailableException("%s of memory on node %s: its connection over %s broke%s"
+                .formatted(operation, peer.hello().node(), peer.fabric(), trouble == null ? "" : " (" + trouble + ")"));
     }
 
     private void postEnded(long context, @Nullable FabricError error) {

@@ -58,8 +58,9 @@ class StoppedNodeTest {
             LmrHandle handle =
                     cluster.attach(0).memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("n1")));
             cluster.stop("n1");
-            CompletableFuture<?> writing = CompletableFuture.runAsync(() -> handle.putLong(0, 1));
             PeerLinks links = Inside.field(cluster.node(0), "links", PeerLinks.class);
+            Waits.until("the connection has ended", () -> links.peer(1) == null);
+            CompletableFuture<?> writing = CompletableFuture.runAsync(() -> handle.putLong(0, 1));
             ReentrantLock lock = Inside.field(Inside.field(links, "peers", Object.class), "lock", ReentrantLock.class);
             Condition changed = Inside.field(Inside.field(links, "peers", Object.class), "changed", Condition.class);
             Waits.until("the operation waits", () -> {
