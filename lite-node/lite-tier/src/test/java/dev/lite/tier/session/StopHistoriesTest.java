@@ -118,8 +118,11 @@ class StopHistoriesTest {
             Waits.pass(Duration.ofMillis(20 + random.nextInt(150)));
             List<Integer> order = new ArrayList<>(List.of(0, 1, 2));
             Collections.shuffle(order, random);
-            order.forEach(this::stop);
-            over = true;
+            try {
+                order.forEach(this::stop);
+            } finally {
+                over = true;
+            }
             if (random.nextBoolean()) {
                 servers.forEach(RpcServer::close);
             }
@@ -129,6 +132,7 @@ class StopHistoriesTest {
             }
             sessions.forEach(SessionServer::close);
             assertThat(wrong).isEmpty();
+            assertThat(outcomes).as("what operations did before the end").containsKey(DONE);
         }
 
         private void stop(int number) {
@@ -178,9 +182,11 @@ class StopHistoriesTest {
                         call.reply(new byte[its.nextInt(10) == 0 ? 20_000 : 8]);
                     }
                 } catch (LiteException none) {
-                    Waits.pass(
-                            PAUSE); // a virtual thread that only tried again would leave no processor to the nodes' own
-                    // ones
+                    // A virtual thread that only tried again would leave no processor to those of the nodes.
+                    Waits.pass(PAUSE);
+                } catch (RuntimeException e) {
+                    wrong.add("a server: %s %s".formatted(e, List.of(e.getStackTrace())));
+                    return;
                 }
             }
         }
@@ -200,7 +206,8 @@ class StopHistoriesTest {
                     } else {
                         wrong.add(name);
                     }
-                } catch (RuntimeException e) {
+                } catch (RuntimeException | AssertionError e) {
+                    name = String.valueOf(e);
                     wrong.add("%s %s".formatted(e, List.of(e.getStackTrace())));
                 }
                 outcomes.computeIfAbsent(name, any -> new AtomicInteger()).incrementAndGet();
