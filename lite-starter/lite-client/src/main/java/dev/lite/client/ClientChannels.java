@@ -171,6 +171,7 @@ final class ClientChannels {
             tellClosed(message.channel());
             return;
         }
+        session.counts().channelCalls().opened(caller.counts());
         callers.put(message.channel(), caller); // first: who abandons it closes what it finds here
         boolean abandoned;
         synchronized (opening) {
@@ -238,10 +239,12 @@ final class ClientChannels {
             tellClosed(message.channel());
             return;
         }
+        session.counts().channelAnswers().opened(channel.counts());
         served.put(message.channel(), new Served(calls, channel));
         if (lost || !calls.add(channel)) {
             served.remove(message.channel());
             channel.close();
+            session.counts().channelAnswers().closed(channel.counts());
             tellClosed(message.channel());
         } else {
             tell("taking a channel", id -> new ChannelTaken(id, message.channel()));
@@ -253,7 +256,7 @@ final class ClientChannels {
         ChannelCaller caller = callers.remove(message.channel());
         if (caller != null) {
             caller.end(message.reason());
-            later(caller::close);
+            closeLater(caller);
         }
         Served one = served.remove(message.channel());
         if (one != null) {
@@ -273,7 +276,7 @@ final class ClientChannels {
                     Polling.sleepNs(pauseNs);
                     pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
                 }
-                closeLater(new OpenChannel(message.channel(), caller));
+                closeWhenTold(new OpenChannel(message.channel(), caller));
             });
         }
     }
@@ -282,18 +285,25 @@ final class ClientChannels {
     void close(OpenChannel channel) {
         if (callers.remove(channel.number(), channel.caller())) {
             channel.caller().end("this application has closed the channel");
-            later(channel.caller()::close);
+            closeLater(channel.caller());
             tellClosed(channel.number());
         }
     }
 
+    private void closeLater(ChannelCaller caller) {
+        later(() -> {
+            caller.close();
+            session.counts().channelCalls().closed(caller.counts());
+        });
+    }
+
     /** Closes a channel that this application found ended: when the node has told why, or a little later. Does not wait. */
     void closeEnded(OpenChannel channel) {
-        later(() -> closeLater(channel));
+        later(() -> closeWhenTold(channel));
     }
 
     /** {@link #close}; but if the channel has ended, calls first wait for the node's word, which that would stand for. */
-    private void closeLater(OpenChannel channel) {
+    private void closeWhenTold(OpenChannel channel) {
         if (channel.caller().isEnded()) {
             boolean unused = channel.caller().awaitToldToEnd(WORD_NS_MAX);
         }
@@ -312,7 +322,10 @@ final class ClientChannels {
                 tellClosed(number);
             }
         });
-        later(channel::close);
+        later(() -> {
+            channel.close();
+            session.counts().channelAnswers().closed(channel.counts());
+        });
     }
 
     private void tellClosed(long number) {
@@ -340,7 +353,7 @@ final class ClientChannels {
         callers.forEach((number, caller) -> {
             caller.end(reason);
             if (callers.remove(number, caller)) {
-                later(caller::close);
+                closeLater(caller);
             }
         });
         servers.values().forEach(IncomingCalls::close);

@@ -3,10 +3,10 @@ package dev.lite.client;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LiteStatistics.Sampler;
+import dev.lite.session.channel.ChannelTotals;
 import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.SessionArea;
 import java.util.Map;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,10 +20,8 @@ final class ClientCounts {
     private static final int STRIDE_SHIFT = 3;
 
     private final CommandCounts commands = new CommandCounts();
-    private final LongAdder channelCalls = new LongAdder();
-    private final LongAdder channelCallBytes = new LongAdder();
-    private final LongAdder channelAnswers = new LongAdder();
-    private final LongAdder channelAnswerBytes = new LongAdder();
+    private final ChannelTotals channelCalls = new ChannelTotals();
+    private final ChannelTotals channelAnswers = new ChannelTotals();
     private final long[] begunNs = new long[SessionArea.SLOTS_MAX << STRIDE_SHIFT];
     private volatile @Nullable Sampler sampler;
 
@@ -54,28 +52,26 @@ final class ClientCounts {
         }
     }
 
-    /** Counts a call through a channel. */
-    void channelCall(long bytes) {
-        channelCalls.increment();
-        channelCallBytes.add(bytes);
+    /** The calls through channels. */
+    ChannelTotals channelCalls() {
+        return channelCalls;
     }
 
-    /** Counts an answer through a channel. */
-    void channelAnswer(long bytes) {
-        channelAnswers.increment();
-        channelAnswerBytes.add(bytes);
+    /** The answers through channels. */
+    ChannelTotals channelAnswers() {
+        return channelAnswers;
     }
 
     Map<Kind, Count> sums() {
         Map<Kind, Count> sums = commands.sums();
-        add(sums, Kind.CALL, channelCalls.sum(), channelCallBytes.sum());
-        add(sums, Kind.ANSWER, channelAnswers.sum(), channelAnswerBytes.sum());
+        add(sums, Kind.CALL, channelCalls.sum());
+        add(sums, Kind.ANSWER, channelAnswers.sum());
         return sums;
     }
 
-    private static void add(Map<Kind, Count> sums, Kind kind, long operations, long bytes) {
-        if (operations > 0) {
-            sums.merge(kind, new Count(operations, bytes), Count::plus);
+    private static void add(Map<Kind, Count> sums, Kind kind, Count more) {
+        if (more.operations() > 0) {
+            sums.merge(kind, more, Count::plus);
         }
     }
 }

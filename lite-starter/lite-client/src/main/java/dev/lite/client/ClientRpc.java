@@ -134,9 +134,7 @@ final class ClientRpc implements LtRpc {
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
-                long length = channel.call(context, request, reply, timeoutNs);
-                commands.session().counts().channelCall(request.byteSize());
-                return length;
+                return channel.call(context, request, reply, beginNs, timeoutNs);
             } catch (ChannelEndedException | RpcFailedException e) {
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
                 target.failed(channel, e, timeoutNs);
@@ -165,9 +163,7 @@ final class ClientRpc implements LtRpc {
         if (channel != null) {
             long beginNs = System.nanoTime();
             try {
-                byte[] reply = channel.call(context, request, timeoutNs);
-                commands.session().counts().channelCall(request.byteSize());
-                return reply;
+                return channel.call(context, request, beginNs, timeoutNs);
             } catch (ChannelEndedException | RpcFailedException e) {
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beginNs);
                 target.failed(channel, e, timeoutNs);
@@ -260,7 +256,6 @@ final class ClientRpc implements LtRpc {
         ChannelCaller.Ending ending = new ChannelCaller.Ending() {
             @Override
             public void replied(byte[] reply) {
-                commands.session().counts().channelCall(copy.length);
                 channel.complete(future, () -> future.complete(reply));
             }
 

@@ -480,6 +480,7 @@ final class ClientServer implements RpcServer {
         /** The channel through which it came, which takes the answer; or null: the node does. */
         private final @Nullable ChannelServer channel;
 
+        /** Of a call that came from the node; a channel knows which of its calls are answered. */
         private final AtomicBoolean answered = new AtomicBoolean();
 
         /** @param message the context and the request */
@@ -531,19 +532,20 @@ final class ClientServer implements RpcServer {
         @Override
         public void reply(MemorySegment reply) {
             Segments.requireReadable("reply", reply);
-            answer();
-            try {
-                if (channel == null) {
+            if (channel == null) {
+                answer();
+                try {
                     replyThroughNode(reply);
-                } else {
-                    channel.reply(number, reply);
-                    commands.session().counts().channelAnswer(reply.byteSize());
+                } catch (LimitExceededException | LiteTimeoutException | IllegalStateException | Error e) {
+                    // It is too long for the caller, the node did not take it in time, its arena was closed just now,
+                    // or its file was truncated: the call is still unanswered.
+                    answered.set(false);
+                    throw e;
                 }
-            } catch (LimitExceededException | LiteTimeoutException | IllegalStateException | Error e) {
-                // It is too long for the caller, the node did not take it in time, its arena was closed just now,
-                // or its file was truncated: the call is still unanswered.
-                answered.set(false);
-                throw e;
+                return;
+            }
+            try {
+                channel.reply(number, reply);
             } catch (ChannelEndedException e) {
                 throw callerGone(e);
             }
@@ -552,18 +554,19 @@ final class ClientServer implements RpcServer {
         @Override
         public void fail(int handlerCode, String message) {
             Objects.requireNonNull(message, "message");
-            answer();
-            try {
-                if (channel == null) {
+            if (channel == null) {
+                answer();
+                try {
                     byte[] text = WireText.cut(message, FAIL_BYTES_MAX);
                     ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text), handlerCode);
-                } else {
-                    channel.fail(number, RpcStatus.HANDLER_FAILED, handlerCode, message);
-                    commands.session().counts().channelAnswer(0);
+                } catch (LiteTimeoutException | Error e) { // likewise
+                    answered.set(false);
+                    throw e;
                 }
-            } catch (LiteTimeoutException | Error e) { // likewise
-                answered.set(false);
-                throw e;
+                return;
+            }
+            try {
+                channel.fail(number, RpcStatus.HANDLER_FAILED, handlerCode, message);
             } catch (ChannelEndedException e) {
                 throw callerGone(e);
             }

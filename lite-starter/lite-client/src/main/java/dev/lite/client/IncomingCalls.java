@@ -18,6 +18,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,6 +53,9 @@ final class IncomingCalls {
     private final Standing standing = new Standing();
     /** The node sends no calls any more. */
     private volatile boolean left;
+
+    /** Room for a request, so that a single thread does without {@link #rooms}. */
+    private final AtomicReference<@Nullable ReceivedRequest> spare = new AtomicReference<>();
 
     private final ConcurrentLinkedDeque<ReceivedRequest> rooms = new ConcurrentLinkedDeque<>();
     private final CallsAhead<RpcCall> ahead;
@@ -279,10 +283,7 @@ final class IncomingCalls {
                     ? RpcCommandPath.closed(function)
                     : commands.session().lost();
         }
-        ReceivedRequest room = rooms.pollFirst();
-        if (room == null) {
-            room = new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX));
-        }
+        ReceivedRequest room = room();
         try {
             long untilNs = standing.submit(deadlineNs);
             if (taking == null
@@ -295,9 +296,21 @@ final class IncomingCalls {
             }
             return hasChannels() ? standing.take() : standing.takeLast(deadlineNs);
         } finally {
-            rooms.addFirst(room);
+            if (spare.getPlain() == null) { // two threads may replace one room by another: one is lost
+                spare.setRelease(room);
+            } else {
+                rooms.addFirst(room);
+            }
             standing.exit();
         }
+    }
+
+    private ReceivedRequest room() {
+        ReceivedRequest room = spare.getAndSet(null);
+        if (room == null) {
+            room = rooms.pollFirst();
+        }
+        return room == null ? new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX)) : room;
     }
 
     /**

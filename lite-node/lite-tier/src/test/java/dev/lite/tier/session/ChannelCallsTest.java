@@ -9,6 +9,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -21,6 +22,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.session.channel.ChannelTotals;
 import dev.lite.testing.Waits;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNode;
@@ -48,7 +50,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -152,10 +153,10 @@ class ChannelCallsTest {
         RpcClient client = attachedOnce.rpc().bind("n1", "negate");
         // The client may use its channel a little later than it maps it.
         Object counts = Inside.field(session(attachedOnce), "counts", Object.class);
-        LongAdder calls = Inside.field(counts, "channelCalls", LongAdder.class);
+        ChannelTotals calls = Inside.field(counts, "channelCalls", ChannelTotals.class);
         Waits.until("a call takes a channel", () -> {
             byte[] unused = client.call(number(7), GENEROUS);
-            return calls.sum() > 0;
+            return calls.sum().operations() > 0;
         });
         client.call(number(0), GENEROUS);
         Waits.join(serving);
@@ -426,6 +427,31 @@ class ChannelCallsTest {
         received.reply(negated(received));
         assertThat(number(MemorySegment.ofArray(first.join()))).isEqualTo(-5);
         Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+    }
+
+    @Test
+    void theStatisticsCountEveryCallAndAnswerAlsoOfAChannelThatHasEnded() {
+        Lite serving = attach("n1");
+        RpcServer server = serving.rpc().register("negate", 4, ChannelCallsTest::negated);
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        for (int i = 0; i < 10; i++) {
+            byte[] unused = client.call(number(i), GENEROUS);
+        }
+        client.callAsync(number(10), GENEROUS).join();
+        long calls = operations(caller, LiteStatistics.Kind.CALL);
+        assertThat(calls).isGreaterThan(11);
+        assertThat(operations(serving, LiteStatistics.Kind.ANSWER)).isEqualTo(calls);
+        server.close();
+        Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+        assertThat(operations(caller, LiteStatistics.Kind.CALL)).isEqualTo(calls);
+        assertThat(operations(serving, LiteStatistics.Kind.ANSWER)).isEqualTo(calls);
+    }
+
+    private static long operations(Lite lite, LiteStatistics.Kind kind) {
+        LiteStatistics.Count count = lite.statistics().operations().getOrDefault(kind, new LiteStatistics.Count(0, 0));
+        assertThat(count.bytes()).isEqualTo(count.operations() * Long.BYTES);
+        return count.operations();
     }
 
     /** A closed server waits for 5 s until its callers have closed their channels. */

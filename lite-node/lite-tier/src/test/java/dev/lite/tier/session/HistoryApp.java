@@ -5,13 +5,13 @@ import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.Priority;
 import dev.lite.api.RpcClient;
 import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelTotals;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Inside;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.LongAdder;
 
 /** An attached application of a random history. Any thread. */
 final class HistoryApp implements AutoCloseable {
@@ -47,8 +47,9 @@ final class HistoryApp implements AutoCloseable {
     }
 
     long channelCalls() {
-        return Inside.field(Inside.field(session, "counts", Object.class), "channelCalls", LongAdder.class)
-                .sum();
+        return Inside.field(Inside.field(session, "counts", Object.class), "channelCalls", ChannelTotals.class)
+                .sum()
+                .operations();
     }
 
     /** Waits until no call is under way in its channels, and those are gone that were retired. Nobody calls. */

@@ -39,6 +39,7 @@ public final class ChannelCaller implements AutoCloseable {
     /** Null: the server is on this host. */
     final @Nullable CallerLink link;
 
+    private final ChannelCounts counts;
     private final CallerSlots slots;
     private final StagedWait wait;
     private final Turns turns;
@@ -119,6 +120,7 @@ public final class ChannelCaller implements AutoCloseable {
         this.area = area;
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
         generations = new int[area.slots()];
+        counts = new ChannelCounts(area);
         link = socket == null || watch == null || waits == null
                 ? null
                 : new CallerLink(this.memory, socket, watch, waits, spins, this::endStarted);
@@ -148,22 +150,24 @@ public final class ChannelCaller implements AutoCloseable {
      * @throws LiteException the function's error
      */
     public int call(MemorySegment request, MemorySegment reply, long timeoutNs) {
-        return call(NO_CONTEXT, request, reply, timeoutNs);
+        return call(NO_CONTEXT, request, reply, System.nanoTime(), timeoutNs);
     }
 
     /**
      * {@link #call(MemorySegment, MemorySegment, long)} with a context.
      *
      * @param context at most {@link LtRpc#CONTEXT_BYTES_MAX} bytes; with the request at most a window
+     * @param beganNs when the call began, of {@link System#nanoTime}: reading the clock again would cost a tenth of a short call
      */
-    public int call(byte[] context, MemorySegment request, MemorySegment reply, long timeoutNs) {
+    public int call(byte[] context, MemorySegment request, MemorySegment reply, long beganNs, long timeoutNs) {
         enter();
         try {
             int capacity = (int) Math.min(reply.byteSize(), area.windowBytes());
-            int slot = run(context, request, capacity, timeoutNs);
+            int slot = run(context, request, capacity, beganNs, timeoutNs);
             try {
                 int length = replyLength(slot, capacity);
                 RawMemory.copyTo(memory.window(slot), reply, 0, length);
+                counts.add(slot, request.byteSize());
                 return length;
             } finally {
                 slots.giveBack(slot);
@@ -179,17 +183,18 @@ public final class ChannelCaller implements AutoCloseable {
      * @return the reply, in an array of its own
      */
     public byte[] call(MemorySegment request, long timeoutNs) {
-        return call(NO_CONTEXT, request, timeoutNs);
+        return call(NO_CONTEXT, request, System.nanoTime(), timeoutNs);
     }
 
-    /** {@link #call(MemorySegment, long)} with a context. */
-    public byte[] call(byte[] context, MemorySegment request, long timeoutNs) {
+    /** {@link #call(MemorySegment, long)} with a context, and the begin of the call, of {@link System#nanoTime}. */
+    public byte[] call(byte[] context, MemorySegment request, long beganNs, long timeoutNs) {
         enter();
         try {
-            int slot = run(context, request, area.windowBytes(), timeoutNs);
+            int slot = run(context, request, area.windowBytes(), beganNs, timeoutNs);
             try {
                 byte[] reply = new byte[replyLength(slot, area.windowBytes())];
                 RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(reply), 0, reply.length);
+                counts.add(slot, request.byteSize());
                 return reply;
             } finally {
                 slots.giveBack(slot);
@@ -208,7 +213,7 @@ public final class ChannelCaller implements AutoCloseable {
         void failed(Throwable failure);
     }
 
-    private record Started(Ending ending, long timeoutNs) {}
+    private record Started(Ending ending, long requestBytes, long timeoutNs) {}
 
     /** Whether the server is on another host. */
     public boolean isLinked() {
@@ -261,7 +266,7 @@ public final class ChannelCaller implements AutoCloseable {
                 return false;
             }
             int unused = write(slot, context, request, area.windowBytes());
-            started.set(slot, new Started(ending, timeoutNs));
+            started.set(slot, new Started(ending, request.byteSize(), timeoutNs));
             its.start(
                     slot,
                     System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX),
@@ -286,6 +291,7 @@ public final class ChannelCaller implements AutoCloseable {
             try {
                 reply = new byte[replyLength(slot, area.windowBytes())];
                 RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(reply), 0, reply.length);
+                counts.add(slot, its.requestBytes());
             } finally {
                 slots.giveBack(slot);
             }
@@ -303,9 +309,9 @@ public final class ChannelCaller implements AutoCloseable {
     }
 
     /** Executes a call; returns its slot with the reply, which the thread must give back. */
-    private int run(byte[] context, MemorySegment request, int capacity, long timeoutNs) {
+    private int run(byte[] context, MemorySegment request, int capacity, long beganNs, long timeoutNs) {
         check(context, request, timeoutNs);
-        long deadlineNs = System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX);
+        long deadlineNs = beganNs + Math.min(timeoutNs, TIMEOUT_NS_MAX);
         if (link == null) {
             turns.begin(deadlineNs);
         }
@@ -545,6 +551,11 @@ public final class ChannelCaller implements AutoCloseable {
         } finally {
             memory.exit();
         }
+    }
+
+    /** The calls that succeeded. */
+    public ChannelCounts counts() {
+        return counts;
     }
 
     /** The longest request and the longest reply in bytes. */

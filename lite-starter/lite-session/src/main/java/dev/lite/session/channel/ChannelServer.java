@@ -13,7 +13,6 @@ import dev.lite.os.SharedMemory;
 import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
@@ -46,7 +45,10 @@ public final class ChannelServer implements AutoCloseable {
     /** By slot, likewise: the longest reply in bytes. */
     private final int[] capacities;
 
-    private final AtomicLong lastCall = new AtomicLong();
+    /** By slot, likewise: how many of its requests were received. */
+    private final long[] sequences;
+
+    private final ChannelCounts counts;
 
     /**
      * Takes over the memory; {@link #close} unmaps it.
@@ -105,6 +107,8 @@ public final class ChannelServer implements AutoCloseable {
         calls = new AtomicLongArray(area.slots());
         generations = new int[area.slots()];
         capacities = new int[area.slots()];
+        sequences = new long[area.slots()];
+        counts = new ChannelCounts(area);
         link = socket == null || watch == null ? null : new ServerLink(this.memory, bell, socket, watch);
         if (link != null) {
             link.startTogether();
@@ -263,9 +267,9 @@ public final class ChannelServer implements AutoCloseable {
                 capacities[slot] =
                         Math.clamp(RawMemory.getInt(memory.slot(slot) + ChannelArea.CAPACITY), 0, area.windowBytes());
                 RawMemory.copyTo(memory.window(slot), into.room, 0, length);
-                long call = lastCall.incrementAndGet() << SLOT_BITS | slot;
+                long call = ++sequences[slot] << SLOT_BITS | slot;
                 into.set(this, call, length, contextLength);
-                calls.set(slot, call);
+                calls.setRelease(slot, call);
                 if (link != null) { // there is no caller here who would ring again
                     wakeForMore();
                 }
@@ -343,33 +347,23 @@ public final class ChannelServer implements AutoCloseable {
                     "%s: the reply has %d bytes; the limit is %d".formatted(memory.name(), length, area.windowBytes()));
         }
         int slot = (int) call & SLOT_MASK;
-        requireEntered();
+        if (call <= 0 || slot >= area.slots() || !calls.compareAndSet(slot, call, BUSY)) {
+            throw new IllegalStateException(
+                    "%s: call %d is not to be answered, or was answered already".formatted(memory.name(), call));
+        }
+        if (!memory.enter()) {
+            calls.set(slot, call);
+            throw memory.endedException();
+        }
         try {
-            if (memory.isEnded()) {
-                throw memory.endedException();
-            }
-            if (call <= 0 || slot >= area.slots() || !calls.compareAndSet(slot, call, BUSY)) {
-                throw new IllegalStateException(
-                        "%s: call %d is not to be answered, or was answered already".formatted(memory.name(), call));
-            }
-            if (status == 0 && length > capacities[slot]) {
-                int capacity = capacities[slot];
-                calls.set(slot, call);
-                throw new LimitExceededException("%s: the reply has %d bytes; the caller takes at most %d"
-                        .formatted(memory.name(), length, capacity));
-            }
-            try {
-                RawMemory.copyFrom(reply, 0, memory.window(slot), length);
-            } catch (RuntimeException | Error e) { // a closed segment, or a file that was truncated
-                calls.set(slot, call);
-                throw e;
-            }
+            copyReply(slot, call, status == 0 ? capacities[slot] : area.windowBytes(), reply);
+            counts.add(slot, status == 0 ? length : 0);
             RawMemory.putInt(memory.slot(slot) + ChannelArea.STATUS, status);
             RawMemory.putInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH, (int) length);
             long word = memory.word(slot);
             int done = SlotWord.of(generations[slot], SlotWord.DONE);
             // First free, then done: the caller may submit the slot at once.
-            calls.set(slot, NO_CALL);
+            calls.setRelease(slot, NO_CALL);
             if (SlotWord.has(RawMemory.getAndSetInt(word, done), SlotWord.SLEEPING)) {
                 int unused = Futex.wake(word, 1);
             }
@@ -379,6 +373,28 @@ public final class ChannelServer implements AutoCloseable {
         } finally {
             memory.exit();
         }
+    }
+
+    /** Copies a reply into the window. If that is not possible, the call is still to be answered. */
+    private void copyReply(int slot, long call, int capacity, MemorySegment reply) {
+        try {
+            if (memory.isEnded()) {
+                throw memory.endedException();
+            }
+            if (reply.byteSize() > capacity) {
+                throw new LimitExceededException("%s: the reply has %d bytes; the caller takes at most %d"
+                        .formatted(memory.name(), reply.byteSize(), capacity));
+            }
+            RawMemory.copyFrom(reply, 0, memory.window(slot), reply.byteSize());
+        } catch (RuntimeException | Error e) { // also of a closed segment, or a file that was truncated
+            calls.set(slot, call);
+            throw e;
+        }
+    }
+
+    /** The answers; the bytes are those of replies. */
+    public ChannelCounts counts() {
+        return counts;
     }
 
     /** Whether a call was received and not answered, and its caller has not stopped waiting; false after the end. */

@@ -236,6 +236,28 @@ class ChannelTest {
         assertThat(thrown.get()).isNull();
     }
 
+    @Test
+    void afterTheEndOfAChannelItsServerStillTellsWhichCallsItHasAnswered() {
+        TestChannel channel = channel(2);
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread call = callIn(false, channel, LONG_NS, thrown);
+        long answered = channel.receive().call();
+        channel.server.reply(answered, TestChannel.longs(-1));
+        Waits.join(call);
+        Thread second = callIn(false, channel, LONG_NS, thrown);
+        long left = channel.receive().call();
+        channel.caller.end("on purpose");
+        Waits.join(second);
+        for (Runnable step : List.<Runnable>of(() -> {}, channel.server::close)) {
+            step.run();
+            assertThatThrownBy(() -> channel.server.reply(answered, TestChannel.longs(-1)))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> channel.server.fail(left, RpcStatus.HANDLER_FAILED, 0, "late"))
+                    .isInstanceOf(ChannelEndedException.class);
+        }
+        assertThat(channel.server.counts().sum().operations()).isEqualTo(1);
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aCallThatNobodyTakesEndsAtItsDeadlineAndIsNeverDone(boolean virtual) {

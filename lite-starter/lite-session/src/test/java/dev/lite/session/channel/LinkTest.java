@@ -57,8 +57,8 @@ class LinkTest extends LinkCases {
             random.nextBytes(all);
             int contextBytes = round == 1 ? 0 : Math.min(all.length, random.nextInt(LtRpc.CONTEXT_BYTES_MAX + 1));
             byte[] context = MemorySegment.ofArray(all).asSlice(0, contextBytes).toArray(ValueLayout.JAVA_BYTE);
-            byte[] reply =
-                    channel.caller.call(context, MemorySegment.ofArray(all).asSlice(contextBytes), LONG_NS);
+            byte[] reply = channel.caller.call(
+                    context, MemorySegment.ofArray(all).asSlice(contextBytes), System.nanoTime(), LONG_NS);
             assertThat(reply).isEqualTo(all);
         }
         channel.caller.end("the test is over");
