@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -102,7 +103,9 @@ public final class CallersBench implements AutoCloseable {
             idleNoted = true;
             report.note("between runs the processes of all contenders use %.1f %% of a processor".formatted(idle()));
         }
+        LongSummaryStatistics cacheLine = new LongSummaryStatistics();
         for (int i = 0; i < RUNS; i++) {
+            cacheLine.accept(CacheLine.roundTripNs());
             for (Map.Entry<Row, List<Sample>> each : samples.entrySet()) {
                 Sample sample = tryRun(each.getKey(), run);
                 if (sample != null) {
@@ -119,6 +122,8 @@ public final class CallersBench implements AutoCloseable {
             }
         });
         report.add(comparison, measured);
+        report.note("meanwhile a cache line took %d to %d ns to the other processor and back"
+                .formatted(cacheLine.getMin(), cacheLine.getMax()));
     }
 
     /** What all processes use while nothing runs, in percent of a processor. */
