@@ -93,8 +93,8 @@ public final class Arrivals<T> {
             T there = byTag.remove(tag);
             if (there != null) {
                 closer.accept(there);
-                return;
             }
+            // Also if it has arrived: a thread that waits for it may not have seen it.
             if (closed || !dropped.add(tag)) {
                 return;
             }
