@@ -34,7 +34,7 @@ final class IncomingCalls {
     private static final long AGAIN_NS = 200_000;
     /** How long the end of a server waits for the end of its standing receive, which the node brings about. */
     private static final long REFUSE_NS = TimeUnit.SECONDS.toNanos(1);
-    /** The pause between two looks for channels while a thread waits for the end of the standing receive. */
+    /** The pause between two looks of a thread that waits for the end of the standing receive. */
     private static final long LAST_NS = 1_000_000;
     /** The second thread of a server looks so often for calls that the command of the first one brings. */
     private static final long LOOK_NS = 20_000_000;
@@ -407,7 +407,7 @@ final class IncomingCalls {
 
         /** Waits for the end of the command; returns the number of the call that it received, or {@link #NO_CALL}. */
         private long untaken() {
-            if (commands.data().await(slot, System.nanoTime() + REFUSE_NS) != DataPath.Outcome.DONE) {
+            if (awaitEnd() != DataPath.Outcome.DONE) {
                 return NO_CALL;
             }
             try {
@@ -416,6 +416,16 @@ final class IncomingCalls {
                 return NO_CALL;
             }
             return commands.data().receivedCall(slot);
+        }
+
+        /** The node wakes one thread, perhaps another that sleeps on the same word: looks again after {@value #LAST_NS} ns. */
+        private DataPath.Outcome awaitEnd() {
+            long endNs = System.nanoTime() + REFUSE_NS;
+            DataPath.Outcome outcome;
+            do {
+                outcome = commands.data().await(slot, System.nanoTime() + LAST_NS);
+            } while (outcome == DataPath.Outcome.TIMED_OUT && System.nanoTime() - endNs < 0);
+            return outcome;
         }
 
         private void giveBack() {

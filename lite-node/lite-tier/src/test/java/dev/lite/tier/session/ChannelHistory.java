@@ -35,7 +35,7 @@ final class ChannelHistory {
     private final Random random;
     private final Map<String, Path> sockets;
     private final BiConsumer<String, Boolean> passNodes;
-    private final CallBook book = new CallBook();
+    private final CallBook book;
     private final List<Function> functions = List.of(
             Function.of("n1", "first"),
             Function.of("n1", "second"),
@@ -69,7 +69,8 @@ final class ChannelHistory {
      * @param sockets by node
      * @param passNodes says of a node whether the calls of all its applications must pass the nodes
      */
-    ChannelHistory(Random random, Map<String, Path> sockets, BiConsumer<String, Boolean> passNodes) {
+    ChannelHistory(Between between, Random random, Map<String, Path> sockets, BiConsumer<String, Boolean> passNodes) {
+        this.book = new CallBook(between);
         this.random = random;
         this.sockets = sockets;
         this.passNodes = passNodes;
@@ -197,7 +198,7 @@ final class ChannelHistory {
     private void close(Function function, HistoryService server) {
         steps.add("close %s by %s".formatted(function.name(), server.app));
         function.closed().begin();
-        server.close();
+        book.closes("a server of %s by %s".formatted(function.name(), server.app), server::close);
         server.awaitThreads();
         closed(function, server);
     }
@@ -219,7 +220,7 @@ final class ChannelHistory {
 
     private void end(HistoryApp app) {
         channelCalls += app.channelCalls();
-        app.close();
+        book.closes(app.toString(), app::close);
     }
 
     private void attachServerAgain(int index) {
@@ -316,6 +317,6 @@ final class ChannelHistory {
     @Override
     public String toString() {
         return "%d steps, %d calls through channels, slow: %s, %s"
-                .formatted(steps.size(), channelCalls, book.slowCalls(), book.outcomes());
+                .formatted(steps.size(), channelCalls, book.slow(), book.outcomes());
     }
 }
