@@ -8,15 +8,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class StreamArrivalsTest {
     private static final long LONG_NS = Waits.seconds(60).toNanos();
 
     private final List<String> closed = new ArrayList<>();
 
-    @Test
-    void whoWaitsForSomethingThatIsDroppedOnItsArrivalWaitsNoLonger() {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void whoWaitsForSomethingThatIsDroppedAboutWhenItArrivesWaitsNoLonger(boolean dropsFirst) {
         AtomicReference<Runnable> underLock = new AtomicReference<>(() -> {});
         Arrivals<String> arrivals = new Arrivals<>(gone -> {
             closed.add(gone);
@@ -27,8 +29,13 @@ class StreamArrivalsTest {
         Waits.until("the thread waits", () -> waiting.getState() == Thread.State.TIMED_WAITING);
         underLock.set(
                 () -> { // the thread cannot look between these two
-                    arrivals.keep(1, "one");
-                    arrivals.drop(1);
+                    if (dropsFirst) {
+                        arrivals.drop(1);
+                        arrivals.keep(1, "one");
+                    } else {
+                        arrivals.keep(1, "one");
+                        arrivals.drop(1);
+                    }
                 });
         arrivals.keep(2, "two");
         arrivals.drop(2);

@@ -40,7 +40,7 @@ public final class Arrivals<T> {
     public void keep(long tag, T arrived) {
         lock.lock();
         try {
-            if (closed || dropped.remove(tag)) {
+            if (closed || dropped.contains(tag)) { // it stays so: a thread may wait that has not looked yet
                 closer.accept(arrived);
                 return;
             }

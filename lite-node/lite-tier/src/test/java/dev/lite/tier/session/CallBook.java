@@ -46,7 +46,6 @@ final class CallBook {
     private static final int HEAD_BYTES = 24;
     private static final int[] LENGTHS = {0, 0, 0, 1, 100, 2000, 5000, (64 << 10) - HEAD_BYTES};
 
-    private final Between between;
     private final Map<Long, Call> calls = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong();
     private final AtomicLong stalledNs = new AtomicLong();
@@ -55,10 +54,6 @@ final class CallBook {
     private final Map<String, AtomicInteger> outcomes = new ConcurrentSkipListMap<>();
     /** A node was stopped, or is about to be. */
     volatile boolean nodeLost;
-
-    CallBook(Between between) {
-        this.between = between;
-    }
 
     /** Times at which something happened. Any thread. */
     static final class Times {
@@ -309,15 +304,12 @@ final class CallBook {
         return tookNs;
     }
 
-    /**
-     * An application, or a server of it, is closed: waits for nobody that is alive. Known: the end of an application that just asks for a
-     * channel to another host takes 2 s now and then.
-     */
+    /** An application, or a server of it, is closed: waits for nobody that is alive. */
     void closes(String what, Runnable close) {
         long beganNs = System.nanoTime();
         close.run();
         long tookNs = System.nanoTime() - beganNs;
-        if (tookNs > SLOW_NS && !nodeLost && between == Between.ONE_HOST) {
+        if (tookNs > SLOW_NS && !nodeLost) {
             slow.add("the end of %s took %d ms".formatted(what, tookNs / 1_000_000));
         }
     }

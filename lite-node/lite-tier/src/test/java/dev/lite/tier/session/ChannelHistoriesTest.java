@@ -118,7 +118,7 @@ class ChannelHistoriesTest {
         long[] channelCalls = new long[1];
         Seeds.forEach(HISTORIES, random -> {
             long descriptors = ChannelCases.channelDescriptors();
-            ChannelHistory history = new ChannelHistory(between, random, its.sockets, its::passNodes);
+            ChannelHistory history = new ChannelHistory(random, its.sockets, its::passNodes);
             history.run(false, () -> {});
             System.out.println(between + ": " + history);
             channelCalls[0] += history.channelCalls();
@@ -137,7 +137,7 @@ class ChannelHistoriesTest {
             Nodes its = new Nodes();
             nodes = its;
             boolean[] stops = new boolean[1];
-            ChannelHistory history = new ChannelHistory(between, random, its.sockets, its::passNodes);
+            ChannelHistory history = new ChannelHistory(random, its.sockets, its::passNodes);
             history.run(true, () -> {
                 stops[0] = random.nextBoolean();
                 if (stops[0]) {

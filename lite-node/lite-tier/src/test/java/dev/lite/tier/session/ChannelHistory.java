@@ -35,7 +35,7 @@ final class ChannelHistory {
     private final Random random;
     private final Map<String, Path> sockets;
     private final BiConsumer<String, Boolean> passNodes;
-    private final CallBook book;
+    private final CallBook book = new CallBook();
     private final List<Function> functions = List.of(
             Function.of("n1", "first"),
             Function.of("n1", "second"),
@@ -69,8 +69,7 @@ final class ChannelHistory {
      * @param sockets by node
      * @param passNodes says of a node whether the calls of all its applications must pass the nodes
      */
-    ChannelHistory(Between between, Random random, Map<String, Path> sockets, BiConsumer<String, Boolean> passNodes) {
-        this.book = new CallBook(between);
+    ChannelHistory(Random random, Map<String, Path> sockets, BiConsumer<String, Boolean> passNodes) {
         this.random = random;
         this.sockets = sockets;
         this.passNodes = passNodes;
