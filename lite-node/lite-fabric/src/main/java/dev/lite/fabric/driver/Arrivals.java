@@ -10,7 +10,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a peer passed over a connection, by its tag, until it is taken. At most {@value #KEPT_MAX} are kept; the next one closes the
+ * What a peer passed over a connection, by its tag, until it is taken. At most {@value #KEPT_MAX} are kept; the next one drops the
  * oldest. Any thread, also a virtual one.
  *
  * @param <T> such as a descriptor
@@ -45,11 +45,10 @@ public final class Arrivals<T> {
                 return;
             }
             T before = byTag.remove(tag);
-            if (before == null && byTag.size() == KEPT_MAX) {
-                before = byTag.remove(byTag.keySet().iterator().next());
-            }
             if (before != null) {
                 closer.accept(before);
+            } else if (byTag.size() == KEPT_MAX) {
+                drop(byTag.keySet().iterator().next());
             }
             byTag.put(tag, arrived);
             changed.signalAll();
