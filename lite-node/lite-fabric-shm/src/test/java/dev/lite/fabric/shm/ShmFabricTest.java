@@ -12,8 +12,6 @@ import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.Post;
-import dev.lite.fabric.driver.Arrivals;
-import dev.lite.os.Linux;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import java.io.IOException;
@@ -23,12 +21,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.ServiceLoader;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -393,7 +388,7 @@ class ShmFabricTest {
 
     @Test
     void closingAFabricDisconnectsEveryEndpointAndReleasesEverything() throws IOException {
-        long descriptorsBefore = count("/proc/self/fd");
+        long descriptorsBefore = TestNode.openDescriptors();
         try (var b = new TestNode(directory, "b")) {
             var a = new TestNode(directory, "a");
             var first = a.connectTo(b);
@@ -414,151 +409,9 @@ class ShmFabricTest {
         }
         assertThat(Files.readString(Path.of("/proc/self/maps")))
                 .doesNotContain("arena-a", "arena-b", "lite-rings", "lite-doorbell");
-        assertThat(count("/proc/self/fd")).isEqualTo(descriptorsBefore);
+        assertThat(TestNode.openDescriptors()).isEqualTo(descriptorsBefore);
         assertThat(Thread.getAllStackTraces().keySet())
                 .noneMatch(thread -> thread.getName().startsWith("lite-shm-"));
-    }
-
-    @Test
-    void aSleepingPollerIsWokenByAnImmediate() throws InterruptedException {
-        try (var a = new TestNode(directory, "a");
-                var b = new TestNode(directory, "b")) {
-            var toB = a.connectTo(b);
-            var stop = new AtomicBoolean();
-            var echo = Thread.ofPlatform().daemon().start(() -> {
-                int answered = 0;
-                while (!stop.get()) {
-                    b.fabric.await(TestNode.nanos(20));
-                    b.fabric.poll(16);
-                    for (; answered < b.immediates.size(); answered++) {
-                        b.accepted.getFirst().writeImm(0, b.address(), 0, b.immediates.get(answered), 0);
-                    }
-                }
-            });
-            long start = System.nanoTime();
-            for (int i = 0; i < 2_000; i++) {
-                toB.writeImm(0, a.address(), 0, i, 0);
-                int expected = i + 1;
-                while (a.immediates.size() < expected) {
-                    a.fabric.await(TestNode.nanos(20));
-                    a.fabric.poll(16);
-                    // With a lost wake-up, the wait would last until its timeout.
-                    assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(15));
-                }
-            }
-            stop.set(true);
-            b.fabric.wakeup();
-            echo.join(TestNode.nanos(10) / 1_000_000);
-            assertThat(echo.isAlive()).isFalse();
-        }
-    }
-
-    @Test
-    void wakeupEndsTheCurrentOrTheNextAwaitAndTheTimeoutEndsOthers() {
-        try (var a = new TestNode(directory, "a")) {
-            long start = System.nanoTime();
-            a.fabric.wakeup();
-            a.fabric.await(TestNode.nanos(20));
-            assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(10));
-            var waker = Thread.ofPlatform().daemon().start(() -> {
-                while (!Thread.interrupted()) {
-                    a.fabric.wakeup();
-                }
-            });
-            for (int i = 0; i < 1_000; i++) {
-                a.fabric.await(TestNode.nanos(20));
-            }
-            waker.interrupt();
-            assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(20));
-            TestNode.until("the waker ended", () -> !waker.isAlive(), a);
-            a.fabric.await(0);
-            long quiet = System.nanoTime();
-            a.fabric.await(20_000_000);
-            assertThat(System.nanoTime() - quiet).isGreaterThanOrEqualTo(20_000_000);
-            assertThatIllegalArgumentException().isThrownBy(() -> a.fabric.await(-1));
-        }
-    }
-
-    @Test
-    void aConnectionWakesASleepingPoller() {
-        try (var a = new TestNode(directory, "a");
-                var b = new TestNode(directory, "b")) {
-            long start = System.nanoTime();
-            var toB = a.fabric.connect(b.fabric.localAddress());
-            while (a.connected.isEmpty()) {
-                a.fabric.await(TestNode.nanos(20));
-                a.fabric.poll(1);
-            }
-            assertThat(a.connected).containsExactly(toB);
-            assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(10));
-        }
-    }
-
-    @Test
-    void aPassedDescriptorIsTakenByItsTagOnEitherSide() throws IOException {
-        try (var a = new TestNode(directory, "a");
-                var b = new TestNode(directory, "b");
-                var memory = SharedMemory.createMemfd("passed", 4096)) {
-            var toB = a.connectTo(b);
-            var toA = b.accepted.getFirst();
-            for (var pair : List.of(List.of(toB, toA), List.of(toA, toB))) {
-                assertThat(pair.getFirst().passesDescriptors()).isTrue();
-                assertThat(pair.getFirst().passDescriptor(7, memory.descriptor()))
-                        .isTrue();
-                assertThat(pair.getFirst().passDescriptor(-8, a.memory.descriptor()))
-                        .isTrue();
-                RawMemory.putLong(memory.address(), 1234);
-                try (var taken =
-                        SharedMemory.fromDescriptor(pair.getLast().takeDescriptor(7, TestNode.nanos(10)), 4096, true)) {
-                    assertThat(RawMemory.getLong(taken.address())).isEqualTo(1234);
-                }
-                assertThat(pair.getLast().takeDescriptor(7, 0)).isEqualTo(-1);
-                int other = pair.getLast().takeDescriptor(-8, TestNode.nanos(10));
-                assertThat(Files.size(Path.of("/proc/self/fd/" + other))).isEqualTo(TestNode.MEMORY_BYTES);
-                Linux.closeDescriptor(other);
-            }
-        }
-    }
-
-    @Test
-    void aDescriptorIsAwaitedUntilTheTimeoutOrTheEndOfTheConnection() {
-        try (var a = new TestNode(directory, "a");
-                var b = new TestNode(directory, "b");
-                var memory = SharedMemory.createMemfd("passed", 4096)) {
-            var toB = a.connectTo(b);
-            var toA = b.accepted.getFirst();
-            assertThat(toA.takeDescriptor(1, 1_000_000)).isEqualTo(-1);
-            var awaited = CompletableFuture.supplyAsync(() -> toA.takeDescriptor(1, TestNode.nanos(20)));
-            var cut = CompletableFuture.supplyAsync(() -> toA.takeDescriptor(2, TestNode.nanos(20)));
-            assertThat(toB.passDescriptor(1, memory.descriptor())).isTrue();
-            Linux.closeDescriptor(awaited.join());
-            assertThat(cut).isNotDone();
-            toB.close();
-            assertThat(cut.join()).isEqualTo(-1);
-            assertThat(toB.passDescriptor(3, memory.descriptor())).isFalse();
-            assertThat(toA.passDescriptor(3, memory.descriptor())).isFalse();
-        }
-    }
-
-    @Test
-    void descriptorsThatNobodyTakesAreBoundedAndClosed() throws IOException {
-        try (var a = new TestNode(directory, "a");
-                var b = new TestNode(directory, "b")) {
-            var toB = a.connectTo(b);
-            var toA = b.accepted.getFirst();
-            long before = count("/proc/self/fd");
-            int passes = 3 * Arrivals.KEPT_MAX;
-            for (int tag = 1; tag <= passes; tag++) {
-                assertThat(toB.passDescriptor(tag, a.memory.descriptor())).isTrue();
-            }
-            int last = toA.takeDescriptor(passes, TestNode.nanos(10));
-            assertThat(last).isNotEqualTo(-1);
-            assertThat(toA.takeDescriptor(passes - Arrivals.KEPT_MAX, 0)).isEqualTo(-1);
-            assertThat(count("/proc/self/fd")).isEqualTo(before + Arrivals.KEPT_MAX);
-            Linux.closeDescriptor(last);
-            toA.close();
-            assertThat(count("/proc/self/fd")).isLessThanOrEqualTo(before);
-        }
     }
 
     @Test
@@ -671,11 +524,5 @@ class ShmFabricTest {
 
     private FabricConfig config(String name) {
         return new FabricConfig(name, new byte[0], directory, Map.of());
-    }
-
-    private static long count(String directory) throws IOException {
-        try (var entries = Files.list(Path.of(directory))) {
-            return entries.count();
-        }
     }
 }

@@ -91,6 +91,13 @@ final class TestNode implements AutoCloseable, FabricHandler {
         }
     }
 
+    /** Of this process. */
+    static long openDescriptors() throws IOException {
+        try (var entries = Files.list(Path.of("/proc/self/fd"))) {
+            return entries.count();
+        }
+    }
+
     static long nanos(double seconds) {
         return (long) (seconds * SCALE * 1e9);
     }
