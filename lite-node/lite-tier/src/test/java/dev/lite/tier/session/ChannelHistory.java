@@ -197,7 +197,7 @@ final class ChannelHistory {
     private void close(Function function, HistoryService server) {
         steps.add("close %s by %s".formatted(function.name(), server.app));
         function.closed().begin();
-        book.closes("a server of %s by %s".formatted(function.name(), server.app), server::close);
+        end(server);
         server.awaitThreads();
         closed(function, server);
     }
@@ -215,6 +215,10 @@ final class ChannelHistory {
         steps.add("end " + old);
         apps.set(index, attach(old.node));
         end(old);
+    }
+
+    private void end(HistoryService server) {
+        book.closes("a server of %s by %s".formatted(server.function.name(), server.app), server::close);
     }
 
     private void end(HistoryApp app) {
@@ -304,7 +308,7 @@ final class ChannelHistory {
 
     private void closeAll() {
         everyServer().forEach(HistoryService::announceClose);
-        everyServer().filter(server -> random.nextBoolean()).forEach(HistoryService::close);
+        everyServer().filter(server -> random.nextBoolean()).forEach(this::end);
         everyApp().forEach(this::end);
         everyServer().forEach(HistoryService::awaitThreads);
     }
