@@ -55,6 +55,9 @@ public interface RemoteMemory {
             boolean soon,
             Consumer<@Nullable RuntimeException> ended);
 
+    /** Whether an operation that starts now may wait before it is posted: for a connection to the node, or for operations to end. */
+    boolean mayWait(int node);
+
     /** Lets a thread that waits for transfers of {@link #tryTransfer} poll for them itself. */
     PollingHelp polling();
 

@@ -33,6 +33,14 @@ public interface TierHandle extends LmrHandle {
     /** Whether operations may have to wait for permits now: see {@link Admission}. */
     boolean mustWait();
 
+    /**
+     * Whether an operation that {@linkplain #needsFabric needs a fabric} may now wait before it begins: for the end of a move, for a
+     * connection, or for other operations.
+     *
+     * @param length bytes; the range may be out of bounds
+     */
+    boolean isHeldUp(long offset, long length);
+
     @Override
     TierHandle withPriority(Priority priority);
 

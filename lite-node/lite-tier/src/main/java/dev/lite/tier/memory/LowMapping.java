@@ -46,6 +46,11 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
     }
 
     @Override
+    public boolean isHeldUp(long offset, long length) {
+        return mapping.isHeldUp(true, offset, length);
+    }
+
+    @Override
     public void read(long offset, MemorySegment destination) {
         Segments.requireWritable("destination", destination);
         mapping.read(true, offset, destination, 0, destination.byteSize(), 0);

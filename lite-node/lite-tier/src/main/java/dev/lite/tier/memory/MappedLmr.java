@@ -335,6 +335,25 @@ final class MappedLmr {
         }
     }
 
+    /** {@link Mapping#isHeldUp}. */
+    boolean isHeldUp(boolean low, long offset, long length) {
+        if (paused != null) {
+            return true;
+        }
+        MappedPlaces where = placed;
+        if ((offset | length) < 0 || offset > where.lmr().size() - length) {
+            return false; // it will be refused
+        }
+        for (long done = 0; done < length; ) {
+            long place = where.place(offset + done);
+            if (Layout.isRemote(place) && owner.remoteMemory(low).mayWait(Layout.nodeOf(place))) {
+                return true;
+            }
+            done += where.pieceLength(offset + done, length - done);
+        }
+        return false;
+    }
+
     /**
      * Starts an asynchronous transfer of one piece through the fabric, after {@link #beginPosted}.
      *

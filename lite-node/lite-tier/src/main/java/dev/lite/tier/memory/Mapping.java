@@ -584,6 +584,15 @@ public final class Mapping implements TierHandle {
     }
 
     @Override
+    public boolean isHeldUp(long offset, long length) {
+        return isHeldUp(false, offset, length);
+    }
+
+    boolean isHeldUp(boolean low, long offset, long length) {
+        return rest().isHeldUp(low, offset, length);
+    }
+
+    @Override
     public boolean tryTransfer(
             boolean write,
             long offset,

@@ -42,6 +42,10 @@ final class BounceBuffer extends PollWaiter {
         return true;
     }
 
+    boolean isFree() {
+        return state.get() == FREE;
+    }
+
     @Override
     protected boolean isOver() {
         return state.get() != POSTED;

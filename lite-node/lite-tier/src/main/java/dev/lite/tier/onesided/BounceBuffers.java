@@ -83,6 +83,15 @@ final class BounceBuffers {
         return null;
     }
 
+    boolean hasFree() {
+        for (BounceBuffer buffer : buffers) {
+            if (buffer.isFree()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     BounceBuffer take(Operation operation, String node, Deadline deadline) {
         BounceBuffer ready = takeIfFree();
         return ready != null ? ready : awaitFree(operation, node, deadline);

@@ -220,6 +220,11 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     @Override
+    public boolean mayWait(int node) {
+        return links.peer(node) == null || !buffers.hasFree();
+    }
+
+    @Override
     public PollingHelp polling() {
         return lastRole;
     }

@@ -62,6 +62,18 @@ final class LinkWindow {
         return queue(priority).tryEnter(application, cost);
     }
 
+    /** Whether a transfer would wait for others. */
+    boolean isFull(Priority priority) {
+        if (!high.isEmpty() || (priority == Priority.LOW && !low.isEmpty())) {
+            return true;
+        }
+        synchronized (this) {
+            return operations >= OPERATIONS_MAX
+                    || bytes >= limit.bytes()
+                    || (priority == Priority.LOW && (lowOperations >= LOW_OPERATIONS_MAX || lowBytes >= LOW_BYTES_MAX));
+        }
+    }
+
     /** Begins a transfer; false if there was no room until the deadline, or the thread was interrupted. */
     boolean enter(Object application, Priority priority, long cost, Deadline deadline) {
         FairQueue queue = queue(priority);

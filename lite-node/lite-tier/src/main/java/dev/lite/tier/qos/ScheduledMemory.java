@@ -112,6 +112,11 @@ final class ScheduledMemory implements RemoteMemory {
     }
 
     @Override
+    public boolean mayWait(int node) {
+        return memory.mayWait(node) || windows.apply(node).isFull(priority);
+    }
+
+    @Override
     public PollingHelp polling() {
         return memory.polling();
     }

@@ -107,6 +107,9 @@ final class CommandExecution {
             }
             return;
         }
+        if (!Op.isLock(op) && !Op.isAccess(op)) {
+            throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
+        }
         long result;
         try {
             if (Op.isLock(op)) {
@@ -118,29 +121,22 @@ final class CommandExecution {
                     throw new LmrFreedException(HandleTable.staleText(lh));
                 }
                 locks.requireNoneLost();
-                if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, thread.holdsRole())) {
+                boolean waits = handle.mustWait();
+                if (!waits && handle.needsFabric()) {
+                    if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, thread.holdsRole())) {
+                        thread.submitted();
+                        return;
+                    }
+                    waits = (!mayDefer && !transfers.hasRoom()) || handle.isHeldUp(offset, length);
+                }
+                if (waits) {
+                    transfers.startAlone(
+                            slot, op, () -> access(handle, slot, op, offset, length, operand0, operand1, timeoutNs));
                     thread.submitted();
                     return;
                 }
                 mayBlock(thread, slot);
-                long window = base + area.windowOffset(slot);
-                result = switch (op) {
-                    case Op.READ -> {
-                        handle.read(offset, window, length, timeoutNs);
-                        yield 0;
-                    }
-                    case Op.WRITE -> {
-                        handle.write(offset, window, length, timeoutNs);
-                        yield 0;
-                    }
-                    case Op.MEMSET -> {
-                        handle.memset(offset, length, (byte) operand0, timeoutNs);
-                        yield 0;
-                    }
-                    case Op.FETCH_ADD -> handle.fetchAdd(offset, operand0, timeoutNs);
-                    case Op.TEST_SET -> handle.testSet(offset, operand0, operand1, timeoutNs);
-                    default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
-                };
+                result = access(handle, slot, op, offset, length, operand0, operand1, timeoutNs);
             }
         } catch (SessionViolation bad) {
             throw bad;
@@ -156,6 +152,35 @@ final class CommandExecution {
     private static void mayBlock(Executor thread, int slot) {
         thread.releaseRole();
         thread.blocking(slot);
+    }
+
+    /** May block. */
+    private long access(
+            TierHandle handle,
+            int slot,
+            int op,
+            long offset,
+            long length,
+            long operand0,
+            long operand1,
+            long timeoutNs) {
+        long window = base + area.windowOffset(slot);
+        return switch (op) {
+            case Op.READ -> {
+                handle.read(offset, window, length, timeoutNs);
+                yield 0;
+            }
+            case Op.WRITE -> {
+                handle.write(offset, window, length, timeoutNs);
+                yield 0;
+            }
+            case Op.MEMSET -> {
+                handle.memset(offset, length, (byte) operand0, timeoutNs);
+                yield 0;
+            }
+            case Op.FETCH_ADD -> handle.fetchAdd(offset, operand0, timeoutNs);
+            default -> handle.testSet(offset, operand0, operand1, timeoutNs);
+        };
     }
 
     private long lock(int op, long number, long operand) {

@@ -9,36 +9,42 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reads and writes of a session that are under way through a fabric. The session's thread posts them and continues with the
- * next command; the thread that polls the fabric completes their slots. Any thread.
+ * The commands of a session that are under way without the session's thread. Any thread.
  *
- * <p>Bound: {@link SessionBackend#transfersMax} for each session. Further ones are deferred until one has ended,
- * as long as the session's thread is awake. It executes them itself before it would block, and when none has ended for many turns. So
- * transfers with a node that does not answer delay no others for long.
+ * <p><b>Posted.</b> The session's thread posts reads and writes to a fabric and continues with the next command; the thread that
+ * polls the fabric completes their slots. Bound: {@link SessionBackend#transfersMax} for each session. Further ones are deferred until
+ * one has ended, as long as the session's thread is awake.
+ *
+ * <p><b>Alone.</b> A command that must wait before it begins, for permits, a move, a connection or a buffer, has a virtual thread.
+ * So has a deferred one before the session's thread would block, and when none has ended for many turns. So a node that does not
+ * answer delays no other commands, and the time of each command begins when it is submitted. Bound: one for each slot.
  */
 final class PostedTransfers {
     private final AreaSlots slots;
     private final int most;
     private final Runnable noneLeft;
-    /** Transfers from before their post until after the last access to their slot and window. */
+    /** Commands from before their start until after the last access to their slot and window. */
     private final AtomicInteger running = new AtomicInteger();
-    /** A bit for each slot whose command is posted. */
+    /** Those of them that are posted. */
+    private final AtomicInteger transfers = new AtomicInteger();
+    /** A bit for each slot whose command is posted, or alone. */
     private final AtomicLong posted = new AtomicLong();
     /** A bit for each slot whose command was deferred. */
     private final AtomicLong deferred = new AtomicLong();
 
-    /** The threads of operations that may have to wait for permits. */
-    private final Set<Thread> limited = ConcurrentHashMap.newKeySet();
+    /** The threads of those that are alone. */
+    private final Set<Thread> alone = ConcurrentHashMap.newKeySet();
 
     /** Where the search for a deferred slot begins, so that each has its turn. Races are harmless. */
     private volatile int nextDeferred;
 
     /**
-     * @param most how many may be under way at a time
-     * @param noneLeft called when the last transfer has ended; must not block
+     * @param most how many may be posted at a time
+     * @param noneLeft called when the last command has ended; must not block
      */
     PostedTransfers(AreaSlots slots, int most, Runnable noneLeft) {
         this.slots = slots;
@@ -46,19 +52,19 @@ final class PostedTransfers {
         this.noneLeft = noneLeft;
     }
 
-    /** Whether a transfer is under way, so that the slots' memory must stay mapped. */
+    /** Whether a command is under way, so that the slots' memory must stay mapped. */
     boolean isRunning() {
         return running.get() > 0;
     }
 
     /**
-     * Starts a command. The session's thread; does not block.
+     * Starts a read or write that needs a fabric. The session's thread; does not block.
      *
      * @param op {@link Op#READ} or {@link Op#WRITE}; others are not started
      * @param length bytes of the slot's window
      * @param mayDefer whether the command may be deferred
      * @param soon whether this thread will poll soon, so that what it posts until then may be sent together
-     * @return false if the caller must execute it; otherwise it was posted or deferred
+     * @return false if it was neither posted nor deferred
      * @throws LiteException if the command is refused
      */
     boolean start(
@@ -73,72 +79,83 @@ final class PostedTransfers {
         if (op != Op.READ && op != Op.WRITE) {
             return false;
         }
-        if (handle.mustWait()) {
-            startLimited(handle, slot, op, offset, length, timeoutNs);
-            return true;
-        }
-        if (!handle.needsFabric()) {
-            return false;
-        }
         boolean started = false;
         long bit = 1L << slot;
-        int others = running.getAndIncrement();
-        if (others >= most && mayDefer) {
+        boolean room = transfers.getAndIncrement() < most;
+        if (!room && mayDefer) {
+            transfers.decrementAndGet();
             long unused = deferred.getAndUpdate(bits -> bits | bit);
-            left();
             return true;
         }
-        long unused = posted.getAndUpdate(bits -> bits | bit);
+        begin(slot);
         try {
-            started = others < most
+            started = room
                     && handle.tryTransfer(
                             op == Op.WRITE,
                             offset,
                             RawMemory.all().asSlice(slots.window(slot), length),
                             timeoutNs,
                             soon,
-                            failure -> ended(slot, op, failure));
+                            failure -> {
+                                transfers.decrementAndGet();
+                                ended(slot, op, 0, failure);
+                            });
             return started;
         } finally {
             if (!started) {
+                transfers.decrementAndGet();
                 unposted(slot);
                 left();
             }
         }
     }
 
-    /** Executes a command that may have to wait for permits, on a virtual thread: it delays no other. At most one for each slot. */
-    private void startLimited(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs) {
-        running.incrementAndGet();
-        long bit = 1L << slot;
-        long unusedToo = posted.getAndUpdate(bits -> bits | bit);
-        Thread thread = Thread.ofVirtual().name("lite-session-limited").unstarted(() -> {
+    /**
+     * Executes a command on a thread of its own, and completes its slot. The session's thread; does not block.
+     *
+     * @param command returns the result for the slot
+     */
+    void startAlone(int slot, int op, LongSupplier command) {
+        Thread thread = Thread.ofVirtual().name("lite-session-alone").unstarted(() -> {
+            long result = 0;
             RuntimeException failure = null;
             try {
-                if (op == Op.READ) {
-                    handle.read(offset, slots.window(slot), length, timeoutNs);
-                } else {
-                    handle.write(offset, slots.window(slot), length, timeoutNs);
-                }
+                result = command.getAsLong();
             } catch (RuntimeException e) {
                 failure = e;
             } catch (Error e) { // nobody else ends it
                 Unrecoverable.report(e);
                 failure = new IllegalStateException(e);
             }
-            limited.remove(Thread.currentThread());
-            ended(slot, op, failure);
+            alone.remove(Thread.currentThread());
+            ended(slot, op, result, failure);
         });
-        limited.add(thread);
-        thread.start();
+        boolean started = false;
+        begin(slot);
+        try {
+            alone.add(thread);
+            thread.start();
+            started = true;
+        } finally {
+            if (!started) {
+                alone.remove(thread);
+                unposted(slot);
+                left();
+            }
+        }
     }
 
-    /** The session has ended: nobody needs the operations any more that wait for permits. */
-    void interruptLimited() {
-        limited.forEach(Thread::interrupt);
+    private void begin(int slot) {
+        running.incrementAndGet();
+        long unused = posted.getAndUpdate(bits -> bits | 1L << slot);
     }
 
-    /** Whether the slot's last command is posted or deferred. LITE's client submits no other one meanwhile. */
+    /** The session has ended: nobody needs the commands any more that wait alone. */
+    void interruptAlone() {
+        alone.forEach(Thread::interrupt);
+    }
+
+    /** Whether the slot's last command is posted, alone or deferred. LITE's client submits no other one meanwhile. */
     boolean isUnderWay(int slot) {
         return ((posted.get() | deferred.get()) & 1L << slot) != 0;
     }
@@ -154,7 +171,7 @@ final class PostedTransfers {
 
     /** Whether a transfer can start. */
     boolean hasRoom() {
-        return running.get() < most;
+        return transfers.get() < most;
     }
 
     /** Takes a deferred slot, which the caller must serve now; -1: none. */
@@ -171,10 +188,10 @@ final class PostedTransfers {
         return -1;
     }
 
-    private void ended(int slot, int op, @Nullable RuntimeException failure) {
+    private void ended(int slot, int op, long result, @Nullable RuntimeException failure) {
         unposted(slot); // before the completion, after which the client may use the slot again
         if (failure == null) {
-            slots.complete(slot, 0, 0);
+            slots.complete(slot, 0, result);
         } else {
             slots.fail(slot, op, failure);
         }

@@ -288,14 +288,11 @@ final class SessionWorker {
                 while (!stopping && leads(this)) {
                     if (turn(this) == 0 && spinForWork(this) == 0) {
                         releaseRole();
-                        int slot = transfers.takeDeferred();
-                        if (slot < 0) {
+                        if (serveDeferred(this, 0) == 0) {
                             block(this);
                             if (rest(this)) {
                                 return true;
                             }
-                        } else {
-                            serveOne(this, slot, false);
                         }
                     }
                 }
@@ -492,7 +489,7 @@ final class SessionWorker {
      * away, and the application may have a next session, and many.
      */
     void interrupt() {
-        transfers.interruptLimited();
+        transfers.interruptAlone();
         List<Thread> all;
         synchronized (this) {
             all = List.copyOf(threads);
@@ -529,7 +526,7 @@ final class SessionWorker {
 
     /** Executes what is submitted now, and polls the fabric if this thread holds the poll role. Returns what it found. */
     private int turn(Server server) {
-        int done = serveDeferred(server) + doWork(server);
+        int done = serveDeferred(server, TURNS_WITHOUT_ROOM_MAX) + doWork(server);
         PollRole role = server.role;
         if (role == null) {
             return done;
@@ -541,20 +538,23 @@ final class SessionWorker {
         return done + Math.max(0, events);
     }
 
-    private int serveDeferred(Server server) {
+    /** Executes deferred commands while there is room, and without it after some turns. */
+    private int serveDeferred(Server server, int turnsWithoutRoomMax) {
         int done = 0;
         while (transfers.hasDeferred() && !stopping && leader == server) {
             boolean room = transfers.hasRoom();
-            if (!room && ++server.turnsWithoutRoom < TURNS_WITHOUT_ROOM_MAX) {
-                break;
+            if (room) {
+                server.turnsWithoutRoom = 0;
+            } else if (++server.turnsWithoutRoom < turnsWithoutRoomMax) {
+                return done;
             }
-            server.turnsWithoutRoom = 0;
             int slot = transfers.takeDeferred();
             if (slot >= 0) {
                 serveOne(server, slot, room);
                 done++;
             }
         }
+        server.turnsWithoutRoom = 0;
         return done;
     }
 

@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
@@ -20,10 +21,16 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,6 +38,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** An attached application's operations on the memory of a node that does not answer: their errors name that node. */
 class DeadOwnerTest {
     private static final int BYTES = 1 << 20; // several windows
+    private static final int MANY = 48;
+    /** The node gives up half a second earlier, the most there is. */
+    private static final Duration DEADLINE = Waits.seconds(2.5);
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -42,12 +52,14 @@ class DeadOwnerTest {
         void happen(TestCluster cluster);
     }
 
-    private void assertErrorsNameTheOwner(FabricProvider fabric, Death death, Runnable end) {
+    /** @param atATime what the test then starts many times at once */
+    private void assertErrorsNameTheOwner(
+            FabricProvider fabric, Death death, Function<LmrHandle, List<ThrowingCallable>> atATime, Runnable end) {
         try (TestCluster cluster = new TestCluster(root, fabric, Waits.seconds(10)).start(2);
                 SessionServer server =
                         new SessionServer(SessionServerConfig.of(sockets.resolve("n0.sock")), cluster.node(0))) {
             server.start();
-            try (Lite app = Lite.attach(AttachOptions.to(server.socket(), "app").withDeadline(Waits.seconds(1.5)))) {
+            try (Lite app = Lite.attach(AttachOptions.to(server.socket(), "app").withDeadline(DEADLINE))) {
                 LmrHandle handle = app.memory().malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")));
                 handle.write(0, new byte[BYTES]);
                 death.happen(cluster);
@@ -57,23 +69,43 @@ class DeadOwnerTest {
                         () -> handle.write(0, new byte[BYTES]),
                         () -> handle.fetchAdd(0, 1),
                         () -> handle.memset(0, BYTES, (byte) 1));
-                for (ThrowingCallable operation : operations) {
-                    assertThatThrownBy(operation)
-                            .isInstanceOf(LiteException.class)
-                            .hasMessageMatching("(?s).*(node 1|nodes \\[1]|n1).*")
-                            .hasMessageNotContaining("node n0 did not answer");
-                }
+                operations.forEach(DeadOwnerTest::assertItNamesTheOwner);
+                assertManyAtATimeNameTheOwner(atATime.apply(handle));
             } finally {
                 end.run();
             }
         }
     }
 
+    /** Their time begins at once, although one after the other finds that it must wait. */
+    private static void assertManyAtATimeNameTheOwner(List<ThrowingCallable> operations) {
+        try (ExecutorService threads = Executors.newFixedThreadPool(MANY)) {
+            List<Future<?>> all = IntStream.range(0, MANY)
+                    .<Future<?>>mapToObj(number ->
+                            threads.submit(() -> assertItNamesTheOwner(operations.get(number % operations.size()))))
+                    .toList();
+            all.forEach(future -> assertThat(future).succeedsWithin(Waits.seconds(10)));
+        }
+    }
+
+    private static void assertItNamesTheOwner(ThrowingCallable operation) {
+        assertThatThrownBy(operation)
+                .isInstanceOf(LiteException.class)
+                .hasMessageMatching("(?s).*(node 1|nodes \\[1]|n1).*")
+                .hasMessageNotContaining("node n0 did not answer");
+    }
+
     /** As a process that was killed: its registration lasts until its session expires. */
     @Test
     void theyNameANodeThatEndedAndIsStillRegistered() {
         assertErrorsNameTheOwner(
-                new TcpFabricProvider(), cluster -> cluster.node("n1").close(), () -> {});
+                new TcpFabricProvider(),
+                cluster -> cluster.node("n1").close(),
+                handle -> List.of(
+                        () -> handle.read(0, new byte[8]),
+                        () -> handle.fetchAdd(0, 1),
+                        () -> handle.memset(0, 8, (byte) 1)),
+                () -> {});
     }
 
     /** As a host that lost power: its connections stay, and nothing comes. */
@@ -82,7 +114,11 @@ class DeadOwnerTest {
         AtomicReference<CountDownLatch> silence = new AtomicReference<>(new CountDownLatch(0));
         CountDownLatch end = new CountDownLatch(1);
         FabricProvider fabric = new SilentFabric.Provider(new TcpFabricProvider(), "n1", silence);
-        assertErrorsNameTheOwner(fabric, cluster -> silence.set(end), end::countDown);
+        assertErrorsNameTheOwner(
+                fabric,
+                cluster -> silence.set(end),
+                handle -> List.of(() -> handle.read(0, new byte[8])),
+                end::countDown);
     }
 
     /** A fabric whose poller stops while there is silence. */

@@ -338,6 +338,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public boolean isHeldUp(long offset, long length) {
+            return false;
+        }
+
+        @Override
         public boolean tryTransfer(
                 boolean write,
                 long offset,

@@ -125,6 +125,11 @@ public final class SessionProtocol {
 
         private Op() {}
 
+        /** Whether the operation accesses an LMR. */
+        public static boolean isAccess(int op) {
+            return op >= READ && op <= MEMSET;
+        }
+
         /** Whether the operation belongs to locks and needs no wait. */
         public static boolean isLock(int op) {
             return op >= TRY_LOCK && op <= LOCK_HELD;
