@@ -344,6 +344,7 @@ final class NodeSession implements Runnable {
             worker.stop();
             if (serving) {
                 drained = worker.awaitEnd(deadlineNs);
+                worker.interruptAlone(); // after its threads, which start them
             } else {
                 worker.discard();
             }

@@ -484,6 +484,11 @@ final class SessionWorker {
         return ended;
     }
 
+    /** The session ends: nobody needs its commands any more that wait alone. */
+    void interruptAlone() {
+        transfers.interruptAlone();
+    }
+
     /**
      * Everything of the session was released: ends its operations that still wait, each with a thread. Their deadlines may be an hour
      * away, and the application may have a next session, and many.

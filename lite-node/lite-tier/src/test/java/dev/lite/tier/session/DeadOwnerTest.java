@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Placement;
@@ -24,6 +25,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -106,6 +108,31 @@ class DeadOwnerTest {
                         () -> handle.fetchAdd(0, 1),
                         () -> handle.memset(0, 8, (byte) 1)),
                 () -> {});
+    }
+
+    /** The end of a session does not wait for them. */
+    @Test
+    void operationsThatWaitForItEndWithTheirSession() {
+        try (TestCluster cluster = new TestCluster(root, new TcpFabricProvider(), Waits.seconds(10)).start(2);
+                SessionServer server =
+                        new SessionServer(SessionServerConfig.of(sockets.resolve("n0.sock")), cluster.node(0));
+                ExecutorService threads = Executors.newCachedThreadPool()) {
+            server.start();
+            Lite app = Lite.attach(AttachOptions.to(server.socket(), "app").withDeadline(Duration.ofHours(1)));
+            LmrHandle handle = app.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n1")));
+            cluster.node("n1").close();
+            Waits.until(
+                    "node n0 knows it",
+                    () -> cluster.node(0).nodes().stream()
+                            .anyMatch(peer -> peer.fabric().equals("none")));
+            Future<?> read = threads.submit(() -> handle.read(0, new byte[8]));
+            Future<?> add = threads.submit(() -> handle.fetchAdd(0, 1));
+            Waits.until("both wait", () -> server.operations().keySet().containsAll(Set.of(Kind.READ, Kind.ATOMIC)));
+            assertThat(threads.submit(server::close)).succeedsWithin(Waits.seconds(3));
+            assertThat(read).failsWithin(Waits.seconds(3));
+            assertThat(add).failsWithin(Waits.seconds(3));
+            app.close();
+        }
     }
 
     /** As a host that lost power: its connections stay, and nothing comes. */
