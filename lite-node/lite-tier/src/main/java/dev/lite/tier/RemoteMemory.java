@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Memory of other nodes that is not mapped into this process: a method posts the access to the fabric and waits for it.
  * Offsets count from the start of the node's arena; lengths are bytes. The caller has checked both. The arena id names
- * the memory: nothing is posted to a node that restarted with another arena. Any thread. All methods except
- * {@link #tryTransfer} block up to the deadline.
+ * the memory: nothing is posted to a node that restarted with another arena. Any thread. All methods that
+ * begin with {@code try} do not block; the others block up to the deadline.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} if the deadline passed; a write may or may not have
  * reached the memory then. It throws {@link dev.lite.api.LmrUnavailableException} in these cases:
@@ -53,6 +53,24 @@ public interface RemoteMemory {
             MemorySegment local,
             Deadline deadline,
             boolean soon,
+            Consumer<@Nullable RuntimeException> ended);
+
+    /**
+     * {@link #tryTransfer} of an atomic operation on a word. It is not repeated if the connection breaks.
+     *
+     * @param add whether to add {@code first}, as {@link #fetchAdd} does; otherwise the word is set to {@code second} if it equals
+     *     {@code first}, as by {@link #testSet}
+     * @param before 8 bytes, which get the word's former value
+     */
+    boolean tryAtomic(
+            boolean add,
+            int node,
+            UUID arena,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            Deadline deadline,
             Consumer<@Nullable RuntimeException> ended);
 
     /** Whether an operation that starts now may wait before it is posted: for a connection to the node, or for operations to end. */

@@ -64,6 +64,21 @@ public interface TierHandle extends LmrHandle {
             boolean soon,
             Consumer<@Nullable RuntimeException> ended);
 
+    /**
+     * {@link #tryTransfer} of an atomic operation.
+     *
+     * @param add whether to add {@code first}; otherwise the word is set to {@code second} if it equals {@code first}
+     * @param before 8 bytes of native memory, which get the word's former value; must stay valid until the end
+     */
+    boolean tryAtomic(
+            boolean add,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended);
+
     /** {@link #fetchAdd(long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */
     long fetchAdd(long offset, long delta, long timeoutNs);
 

@@ -5,6 +5,7 @@ import dev.lite.bench.load.Workload.Kind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.IntFunction;
 
 /**
  * Rows that are measured alternately.
@@ -38,7 +39,8 @@ record Comparison(String title, List<Row> rows) {
         calls(all);
         functions(all);
         locks(all);
-        reads(all);
+        onThreads(all, "reads", threads -> Workload.reads(threads, SMALL));
+        onThreads(all, "adds", Workload::adds);
         largeWrites(all);
         outstanding(all, Kind.READ);
         outstanding(all, Kind.WRITE);
@@ -114,14 +116,14 @@ record Comparison(String title, List<Row> rows) {
                 GRPC));
     }
 
-    /** Of one thread beside those of eight. */
-    private static void reads(List<Comparison> all) {
+    /** One thread beside eight. */
+    private static void onThreads(List<Comparison> all, String title, IntFunction<Workload> workload) {
         List<Row> rows = new ArrayList<>();
         for (String contender : List.of(ATTACHED_SHM, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS, REDIS)) {
-            rows.add(new Row(contender, Workload.reads(1, SMALL)));
-            rows.add(new Row(contender, Workload.reads(8, SMALL)));
+            rows.add(new Row(contender, workload.apply(1)));
+            rows.add(new Row(contender, workload.apply(8)));
         }
-        all.add(new Comparison("reads", rows));
+        all.add(new Comparison(title, rows));
     }
 
     private static void largeWrites(List<Comparison> all) {

@@ -29,6 +29,7 @@ final class LiteCaller implements Caller {
     private static final Duration CONNECT = Duration.ofSeconds(30);
     private static final long PAUSE_NS = 1_000_000;
     private static final long LMR_BYTES = 1 << 20;
+    private static final long LINE_BYTES = 64;
 
     private final IntFunction<Lite> sessions;
     private final Runnable below;
@@ -70,6 +71,7 @@ final class LiteCaller implements Caller {
         return switch (workload.kind()) {
             case CALL -> workload.underWay() == 1 ? call(workload, thread) : callAsync(workload);
             case READ, WRITE -> workload.underWay() == 1 ? access(workload, thread) : accessAsync(workload);
+            case ADD -> add(thread);
             case LOCK -> lock(workload, thread);
         };
     }
@@ -116,6 +118,14 @@ final class LiteCaller implements Caller {
                     memory.write(offset, local);
                     return nowNs;
                 };
+    }
+
+    private Operation add(int thread) {
+        long offset = (long) thread * LINE_BYTES;
+        return nowNs -> {
+            long unused = memory.fetchAdd(offset, 1);
+            return nowNs;
+        };
     }
 
     private Operation accessAsync(Workload workload) {

@@ -128,7 +128,9 @@ public final class Redis implements Contender {
     }
 
     private static Operation redis(String port, Workload workload, String key) {
-        String value = "x".repeat(workload.bytes());
+        boolean adds = workload.kind() == Workload.Kind.ADD;
+        // As many digits after all additions as before.
+        String value = adds ? Long.toString(Long.MAX_VALUE / 2) : "x".repeat(workload.bytes());
         ByteBuffer set = command("SET", key, value);
         ByteBuffer stored = text("+OK\r\n");
         ByteBuffer get = command("GET", key);
@@ -136,8 +138,16 @@ public final class Redis implements Contender {
         try {
             SocketPipe pipe = new SocketPipe(SocketChannel.open(address(port)), false);
             roundTrip(pipe, set, stored);
-            ByteBuffer request = workload.kind() == Workload.Kind.READ ? get : set;
-            ByteBuffer reply = workload.kind() == Workload.Kind.READ ? found : stored;
+            ByteBuffer request = switch (workload.kind()) {
+                case READ -> get;
+                case ADD -> command("INCR", key);
+                default -> set;
+            };
+            ByteBuffer reply = switch (workload.kind()) {
+                case READ -> found;
+                case ADD -> text(":%s\r\n".formatted(value));
+                default -> stored;
+            };
             return nowNs -> {
                 roundTrip(pipe, request, reply);
                 return nowNs;

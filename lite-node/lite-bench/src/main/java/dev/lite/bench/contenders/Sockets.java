@@ -126,7 +126,7 @@ public class Sockets implements Contender {
             request = ByteBuffer.allocateDirect(
                     switch (workload.kind()) {
                         case READ -> HEADER_BYTES;
-                        case WRITE -> HEADER_BYTES + bytes;
+                        case WRITE, ADD -> HEADER_BYTES + bytes;
                         default -> bytes;
                     });
             reply = ByteBuffer.allocateDirect(workload.kind() == Workload.Kind.WRITE ? 1 : bytes);

@@ -24,6 +24,8 @@ public record Workload(
         READ,
         /** A write. */
         WRITE,
+        /** Adds to a word of the caller's own. */
+        ADD,
         /** Acquires and releases a lock that all threads want. */
         LOCK
     }
@@ -39,6 +41,11 @@ public record Workload(
     /** Synchronous reads. */
     public static Workload reads(int threads, int bytes) {
         return new Workload(Kind.READ, threads, false, 1, bytes, 0, false);
+    }
+
+    /** Additions to words, each thread to another one. */
+    public static Workload adds(int threads) {
+        return new Workload(Kind.ADD, threads, false, 1, Long.BYTES, 0, false);
     }
 
     /** Threads that compete for one lock. */

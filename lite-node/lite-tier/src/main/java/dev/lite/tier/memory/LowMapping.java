@@ -115,6 +115,18 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
     }
 
     @Override
+    public boolean tryAtomic(
+            boolean add,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        return mapping.tryAtomic(true, add, offset, first, second, before, timeoutNs, ended);
+    }
+
+    @Override
     public long fetchAdd(long offset, long delta) {
         return fetchAdd(offset, delta, 0);
     }

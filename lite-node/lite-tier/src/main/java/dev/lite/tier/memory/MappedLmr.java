@@ -386,10 +386,40 @@ final class MappedLmr {
                         local,
                         deadline(timeoutNs),
                         soon,
-                        failure -> {
-                            endPosted();
-                            ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
-                        });
+                        afterPosted(ended));
+    }
+
+    /** {@link #tryPost} of an atomic operation; see {@link Mapping#tryAtomic}. */
+    boolean tryPostAtomic(
+            boolean low,
+            boolean add,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        MappedPlaces where = placed;
+        long place = where.place(offset);
+        return Layout.isRemote(place)
+                && owner.remoteMemory(low)
+                        .tryAtomic(
+                                add,
+                                Layout.nodeOf(place),
+                                where.arenaOf(place),
+                                Layout.offsetOf(place),
+                                first,
+                                second,
+                                before,
+                                deadline(timeoutNs),
+                                afterPosted(ended));
+    }
+
+    private Consumer<@Nullable RuntimeException> afterPosted(Consumer<@Nullable RuntimeException> ended) {
+        return failure -> {
+            endPosted();
+            ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
+        };
     }
 
     /** {@link Mapping#fetchAdd} through the fabric, after {@link #beginPosted}. */

@@ -625,6 +625,42 @@ public final class Mapping implements TierHandle {
         }
     }
 
+    @Override
+    public boolean tryAtomic(
+            boolean add,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        return tryAtomic(false, add, offset, first, second, before, timeoutNs, ended);
+    }
+
+    boolean tryAtomic(
+            boolean low,
+            boolean add,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        boolean aligned = (offset & (Long.BYTES - 1)) == 0; // otherwise the waiting operation refuses it
+        if (!aligned || !needsFabric() || mustWait(low) || !tryHold(ATOMIC, offset, Long.BYTES)) {
+            return false;
+        }
+        boolean begun = false;
+        try {
+            begun = rest().tryPostAtomic(low, add, offset, first, second, before, timeoutNs, ended);
+            return begun;
+        } finally {
+            if (!begun) {
+                endHold();
+            }
+        }
+    }
+
     private Consumer<@Nullable RuntimeException> counted(
             boolean low, long length, Consumer<@Nullable RuntimeException> ended) {
         Admission admission = rest().owner().admission(low);

@@ -39,6 +39,11 @@ final class PendingTransfer {
         this.ended = ended;
     }
 
+    /** Whether it may be posted again: a read or write. Nobody knows whether an atomic operation on a connection that broke was executed. */
+    boolean isRepeatable() {
+        return operation == Operation.READ || operation == Operation.WRITE;
+    }
+
     /** Claims the right to report its end; true only for the first caller. */
     boolean claim() {
         return claimed.compareAndSet(false, true);

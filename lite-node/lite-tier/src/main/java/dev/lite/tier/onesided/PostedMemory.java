@@ -159,6 +159,36 @@ public final class PostedMemory implements RemoteMemory {
             Deadline deadline,
             boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
+        return tryStart(
+                write ? Operation.WRITE : Operation.READ, node, arena, offset, 0, 0, local, deadline, soon, ended);
+    }
+
+    @Override
+    public boolean tryAtomic(
+            boolean add,
+            int node,
+            UUID arena,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            Deadline deadline,
+            Consumer<@Nullable RuntimeException> ended) {
+        Operation operation = add ? Operation.FETCH_ADD : Operation.COMPARE_AND_SWAP;
+        return tryStart(operation, node, arena, offset, first, second, before, deadline, false, ended);
+    }
+
+    private boolean tryStart(
+            Operation operation,
+            int node,
+            UUID arena,
+            long offset,
+            long first,
+            long second,
+            MemorySegment local,
+            Deadline deadline,
+            boolean soon,
+            Consumer<@Nullable RuntimeException> ended) {
         Peer peer = links.peer(node);
         long length = local.byteSize();
         if (peer == null
@@ -171,12 +201,11 @@ public final class PostedMemory implements RemoteMemory {
         if (buffer == null) {
             return false;
         }
-        Operation operation = write ? Operation.WRITE : Operation.READ;
         PendingTransfer pending = new PendingTransfer(peer, arena, offset, local, operation, deadline, ended);
         boolean posted = false;
         boolean held = false;
         try {
-            if (write) {
+            if (operation == Operation.WRITE) {
                 RawMemory.copyFrom(local, 0, buffer.address, length);
             }
             buffer.pending = pending;
@@ -190,8 +219,8 @@ public final class PostedMemory implements RemoteMemory {
                     operation,
                     offset,
                     length,
-                    0,
-                    0,
+                    first,
+                    second,
                     soon && peer.pollRole().wasMine());
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (posted) {
@@ -234,7 +263,7 @@ public final class PostedMemory implements RemoteMemory {
         boolean broken = buffer.state.get() != BounceBuffer.DONE;
         boolean inTime = pending.claim();
         RuntimeException failure = null;
-        if (inTime && !broken && pending.operation == Operation.READ) {
+        if (inTime && !broken && pending.operation != Operation.WRITE) {
             try {
                 RawMemory.copyTo(buffer.address, pending.local, 0, pending.local.byteSize());
             } catch (RuntimeException e) { // the caller's memory was closed, or is confined to another thread
@@ -245,10 +274,10 @@ public final class PostedMemory implements RemoteMemory {
         }
         buffer.pending = null;
         buffers.release(buffer);
-        if (inTime && broken) {
+        if (inTime && broken && pending.isRepeatable()) {
             Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
         } else if (inTime) {
-            pending.ended.accept(failure);
+            pending.ended.accept(broken ? lost(pending.peer, pending.operation) : failure);
         }
     }
 

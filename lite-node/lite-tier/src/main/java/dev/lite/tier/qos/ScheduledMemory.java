@@ -92,14 +92,47 @@ final class ScheduledMemory implements RemoteMemory {
             Deadline deadline,
             boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
+        return tryStart(
+                node,
+                local.byteSize(),
+                ended,
+                (Consumer<@Nullable RuntimeException> then) ->
+                        memory.tryTransfer(write, node, arena, offset, local, deadline, soon, then));
+    }
+
+    @Override
+    public boolean tryAtomic(
+            boolean add,
+            int node,
+            UUID arena,
+            long offset,
+            long first,
+            long second,
+            MemorySegment before,
+            Deadline deadline,
+            Consumer<@Nullable RuntimeException> ended) {
+        return tryStart(
+                node,
+                Long.BYTES,
+                ended,
+                (Consumer<@Nullable RuntimeException> then) ->
+                        memory.tryAtomic(add, node, arena, offset, first, second, before, deadline, then));
+    }
+
+    /** Starts an operation with what shall follow it; false if it did not start. */
+    private interface Start {
+        boolean tryStart(Consumer<@Nullable RuntimeException> ended);
+    }
+
+    private boolean tryStart(int node, long bytes, Consumer<@Nullable RuntimeException> ended, Start operation) {
         LinkWindow window = windows.apply(node);
-        long cost = Flow.cost(local.byteSize());
+        long cost = Flow.cost(bytes);
         if (!window.tryEnter(application, priority, cost)) {
             return false;
         }
         boolean begun = false;
         try {
-            begun = memory.tryTransfer(write, node, arena, offset, local, deadline, soon, failure -> {
+            begun = operation.tryStart(failure -> {
                 window.leave(priority, cost);
                 ended.accept(failure);
             });

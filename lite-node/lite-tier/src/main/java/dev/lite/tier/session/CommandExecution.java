@@ -123,11 +123,22 @@ final class CommandExecution {
                 locks.requireNoneLost();
                 boolean waits = handle.mustWait();
                 if (!waits && handle.needsFabric()) {
-                    if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer, thread.holdsRole())) {
+                    if (transfers.start(
+                            handle,
+                            slot,
+                            op,
+                            offset,
+                            length,
+                            operand0,
+                            operand1,
+                            timeoutNs,
+                            mayDefer,
+                            thread.holdsRole())) {
                         thread.submitted();
                         return;
                     }
-                    waits = (!mayDefer && !transfers.hasRoom()) || handle.isHeldUp(offset, length);
+                    long bytes = Op.isAtomic(op) ? Long.BYTES : length;
+                    waits = (!mayDefer && !transfers.hasRoom()) || handle.isHeldUp(offset, bytes);
                 }
                 if (waits) {
                     transfers.startAlone(

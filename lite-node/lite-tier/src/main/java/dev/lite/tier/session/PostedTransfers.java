@@ -5,6 +5,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierHandle;
+import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The commands of a session that are under way without the session's thread. Any thread.
  *
- * <p><b>Posted.</b> The session's thread posts reads and writes to a fabric and continues with the next command; the thread that
+ * <p><b>Posted.</b> The session's thread posts reads, writes and atomic operations to a fabric and continues with the next command; the thread that
  * polls the fabric completes their slots. Bound: {@link SessionBackend#transfersMax} for each session. Further ones are deferred until
  * one has ended, as long as the session's thread is awake.
  *
@@ -58,9 +59,9 @@ final class PostedTransfers {
     }
 
     /**
-     * Starts a read or write that needs a fabric. The session's thread; does not block.
+     * Starts a command that needs a fabric. The session's thread; does not block.
      *
-     * @param op {@link Op#READ} or {@link Op#WRITE}; others are not started
+     * @param op {@link Op#MEMSET} is not started
      * @param length bytes of the slot's window
      * @param mayDefer whether the command may be deferred
      * @param soon whether this thread will poll soon, so that what it posts until then may be sent together
@@ -73,10 +74,12 @@ final class PostedTransfers {
             int op,
             long offset,
             long length,
+            long operand0,
+            long operand1,
             long timeoutNs,
             boolean mayDefer,
             boolean soon) {
-        if (op != Op.READ && op != Op.WRITE) {
+        if (op == Op.MEMSET) {
             return false;
         }
         boolean started = false;
@@ -89,17 +92,7 @@ final class PostedTransfers {
         }
         begin(slot);
         try {
-            started = room
-                    && handle.tryTransfer(
-                            op == Op.WRITE,
-                            offset,
-                            RawMemory.all().asSlice(slots.window(slot), length),
-                            timeoutNs,
-                            soon,
-                            failure -> {
-                                transfers.decrementAndGet();
-                                ended(slot, op, 0, failure);
-                            });
+            started = room && tryPost(handle, slot, op, offset, length, operand0, operand1, timeoutNs, soon);
             return started;
         } finally {
             if (!started) {
@@ -108,6 +101,38 @@ final class PostedTransfers {
                 left();
             }
         }
+    }
+
+    private boolean tryPost(
+            TierHandle handle,
+            int slot,
+            int op,
+            long offset,
+            long length,
+            long operand0,
+            long operand1,
+            long timeoutNs,
+            boolean soon) {
+        long window = slots.window(slot);
+        if (Op.isAtomic(op)) {
+            MemorySegment before = RawMemory.all().asSlice(window, Long.BYTES);
+            return handle.tryAtomic(
+                    op == Op.FETCH_ADD,
+                    offset,
+                    operand0,
+                    operand1,
+                    before,
+                    timeoutNs,
+                    failure -> transferred(slot, op, RawMemory.getLong(window), failure));
+        }
+        MemorySegment bytes = RawMemory.all().asSlice(window, length);
+        return handle.tryTransfer(
+                op == Op.WRITE, offset, bytes, timeoutNs, soon, failure -> transferred(slot, op, 0, failure));
+    }
+
+    private void transferred(int slot, int op, long result, @Nullable RuntimeException failure) {
+        transfers.decrementAndGet();
+        ended(slot, op, result, failure);
     }
 
     /**

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
@@ -27,12 +28,18 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -105,8 +112,7 @@ class PostedMemoryTest {
     /** Else each would keep its buffer for ever, and every free, move and revocation would wait for its end. */
     @Test
     void aPostThatTheDriverRefusesReturnsItsBuffer() throws IOException {
-        SimulatedNetwork network =
-                new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed()));
         withTwoNodes(network.provider(), (memory, far) -> {
             try (Arena local = Arena.ofConfined()) {
                 MemorySegment bytes = local.allocate(2 * PostedMemory.BUFFER_BYTES);
@@ -131,8 +137,7 @@ class PostedMemoryTest {
     /** Else its caller learns of its end twice: by the exception, and when the post completes. */
     @Test
     void anAsynchronousTransferWithoutATimerIsNotPosted() throws IOException {
-        SimulatedNetwork network =
-                new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed()));
         withTwoNodes(network.provider(), (memory, far) -> {
             try (Arena local = Arena.ofShared()) {
                 MemorySegment bytes = local.allocate(8);
@@ -153,6 +158,85 @@ class PostedMemoryTest {
                 assertThat(after).isEqualTo(before);
             }
         });
+    }
+
+    @Test
+    void anAsynchronousAtomicOperationGivesTheFormerValue() throws IOException {
+        withTwoNodes(new SimulatedNetwork(SimulatedOptions.seeded(seed())).provider(), (memory, far) -> {
+            assertThat(memory.fetchAdd(1, far.id(), word(far), 5, soon())).isZero(); // connects
+            assertThat(atomic(memory, far, true, 2, 0)).isEqualTo(5);
+            assertThat(atomic(memory, far, false, 7, 11)).isEqualTo(7);
+            assertThat(atomic(memory, far, false, 7, 13)).isEqualTo(11);
+            assertThat(atomic(memory, far, true, 0, 0)).isEqualTo(11);
+        });
+    }
+
+    /** Starts an asynchronous one, and waits for it. */
+    private static long atomic(PostedMemory memory, NodeArena far, boolean add, long first, long second) {
+        CompletableFuture<Long> result = new CompletableFuture<>();
+        assertThat(tryAtomic(memory, far, add, first, second, result)).isTrue();
+        return result.orTimeout(Waits.seconds(10).toNanos(), TimeUnit.NANOSECONDS)
+                .join();
+    }
+
+    private static boolean tryAtomic(
+            PostedMemory memory, NodeArena far, boolean add, long first, long second, CompletableFuture<Long> result) {
+        MemorySegment before = Arena.ofAuto().allocate(8, 8);
+        return memory.tryAtomic(add, 1, far.id(), word(far), first, second, before, soon(), failure -> {
+            if (failure == null) {
+                result.complete(before.get(ValueLayout.JAVA_LONG, 0));
+            } else {
+                result.completeExceptionally(failure);
+            }
+        });
+    }
+
+    @Test
+    void asynchronousAtomicOperationsOnConnectionsThatBreakAreExecutedOnceAtMost() throws IOException {
+        long seed = seed();
+        SimulatedOptions breaks = SimulatedOptions.seeded(seed).withFaults(0.06, 0, Duration.ofNanos(1));
+        withTwoNodes(new SimulatedNetwork(breaks).provider(), (memory, far) -> {
+            List<CompletableFuture<Long>> adds = new ArrayList<>();
+            for (int step = 0; step < 250; step++) {
+                CompletableFuture<Long> add = new CompletableFuture<>();
+                if (tryAtomic(memory, far, true, 1, 0, add)) {
+                    adds.add(add);
+                } else { // no connection, or no buffer
+                    Waits.until("another can start", () -> !memory.mayWait(1));
+                }
+            }
+            CompletableFuture<?> all = CompletableFuture.allOf(adds.toArray(CompletableFuture[]::new));
+            Waits.until("all have ended", all::isDone);
+            List<Long> before = adds.stream()
+                    .filter(add -> !add.isCompletedExceptionally())
+                    .map(CompletableFuture::join)
+                    .toList();
+            AtomicLong sum = new AtomicLong(-1);
+            Waits.until("the sum can be read", () -> sum.updateAndGet(former -> read(memory, far)) >= 0);
+            assertThat(before).as("seed %d: former values", seed).doesNotHaveDuplicates();
+            assertThat(sum.get()).as("seed %d", seed).isBetween((long) before.size(), (long) adds.size());
+            assertThat(before).as("seed %d: some broke, not all", seed).hasSizeBetween(1, adds.size() - 1);
+        });
+    }
+
+    /** Returns the word, or -1 if its connection broke. */
+    private static long read(PostedMemory memory, NodeArena far) {
+        try (Arena local = Arena.ofConfined()) {
+            MemorySegment word = local.allocate(8, 8);
+            memory.read(1, far.id(), word(far), word, 0, 8, soon());
+            return word.get(ValueLayout.JAVA_LONG, 0);
+        } catch (LmrUnavailableException e) {
+            return -1;
+        }
+    }
+
+    /** The offset of a word that nothing else uses. */
+    private static long word(NodeArena arena) {
+        return arena.size() - Long.BYTES;
+    }
+
+    private static long seed() {
+        return Long.getLong("lite.test.seed", System.nanoTime());
     }
 
     /** No sweep can be scheduled from now on, as without memory for a timer. Returns what ends that. */

@@ -144,7 +144,7 @@ class DeadOwnerTest {
         assertErrorsNameTheOwner(
                 fabric,
                 cluster -> silence.set(end),
-                handle -> List.of(() -> handle.read(0, new byte[8])),
+                handle -> List.of(() -> handle.read(0, new byte[8]), () -> handle.fetchAdd(0, 1)),
                 end::countDown);
     }
 

@@ -364,6 +364,18 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public boolean tryAtomic(
+                boolean add,
+                long offset,
+                long first,
+                long second,
+                MemorySegment before,
+                long timeoutNs,
+                Consumer<@Nullable RuntimeException> ended) {
+            return false;
+        }
+
+        @Override
         public void read(long offset, long address, long length, long timeoutNs) {
             noteTimeout("read", timeoutNs);
             check(Permission.READ, offset, length);

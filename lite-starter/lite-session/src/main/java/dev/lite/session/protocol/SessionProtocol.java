@@ -130,6 +130,11 @@ public final class SessionProtocol {
             return op >= READ && op <= MEMSET;
         }
 
+        /** Whether the operation accesses a word, and returns its former value. */
+        public static boolean isAtomic(int op) {
+            return op == FETCH_ADD || op == TEST_SET;
+        }
+
         /** Whether the operation belongs to locks and needs no wait. */
         public static boolean isLock(int op) {
             return op >= TRY_LOCK && op <= LOCK_HELD;
