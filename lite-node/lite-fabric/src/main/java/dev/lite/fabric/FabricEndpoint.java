@@ -167,6 +167,16 @@ public interface FabricEndpoint {
      */
     Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context);
 
+    /** {@link #fetchAdd} as in {@link #readSoon}. */
+    default Post fetchAddSoon(long remoteOffset, long delta, long resultAddress, long context) {
+        return fetchAdd(remoteOffset, delta, resultAddress, context);
+    }
+
+    /** {@link #compareAndSwap} as in {@link #readSoon}. */
+    default Post compareAndSwapSoon(long remoteOffset, long expected, long value, long resultAddress, long context) {
+        return compareAndSwap(remoteOffset, expected, value, resultAddress, context);
+    }
+
     /** The tier's own object for this peer. */
     @Nullable
     Object attachment();

@@ -71,6 +71,7 @@ public interface RemoteMemory {
             long second,
             MemorySegment before,
             Deadline deadline,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended);
 
     /** Whether an operation that starts now may wait before it is posted: for a connection to the node, or for operations to end. */

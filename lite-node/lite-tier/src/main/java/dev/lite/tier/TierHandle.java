@@ -77,6 +77,7 @@ public interface TierHandle extends LmrHandle {
             long second,
             MemorySegment before,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended);
 
     /** {@link #fetchAdd(long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */

@@ -147,26 +147,34 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         return writeImm(remoteOffset, localAddress, length, immediate, context, true);
     }
 
-    @Override
-    public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
+    private Post atomic(
+            int kind, long remoteOffset, long first, long second, long resultAddress, long context, boolean soon) {
         var current = link();
         if (current == null || end() != null) {
             return Post.CLOSED;
         }
         current.checkWord(remoteOffset);
-        return current.lanes()[0].outbound.post(
-                Frame.FETCH_ADD, remoteOffset, resultAddress, 0, 0, delta, 0, context, false);
+        return current.lanes()[0].outbound.post(kind, remoteOffset, resultAddress, 0, 0, first, second, context, soon);
+    }
+
+    @Override
+    public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
+        return atomic(Frame.FETCH_ADD, remoteOffset, delta, 0, resultAddress, context, false);
+    }
+
+    @Override
+    public Post fetchAddSoon(long remoteOffset, long delta, long resultAddress, long context) {
+        return atomic(Frame.FETCH_ADD, remoteOffset, delta, 0, resultAddress, context, true);
     }
 
     @Override
     public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
-        var current = link();
-        if (current == null || end() != null) {
-            return Post.CLOSED;
-        }
-        current.checkWord(remoteOffset);
-        return current.lanes()[0].outbound.post(
-                Frame.COMPARE_AND_SWAP, remoteOffset, resultAddress, 0, 0, expected, value, context, false);
+        return atomic(Frame.COMPARE_AND_SWAP, remoteOffset, expected, value, resultAddress, context, false);
+    }
+
+    @Override
+    public Post compareAndSwapSoon(long remoteOffset, long expected, long value, long resultAddress, long context) {
+        return atomic(Frame.COMPARE_AND_SWAP, remoteOffset, expected, value, resultAddress, context, true);
     }
 
     @Override

@@ -110,6 +110,14 @@ class StandbyChecksTest {
             assertThat(toA.readSoon(0, local, 8, 1)).isEqualTo(Post.ACCEPTED);
             assertThat(toA.writeImmSoon(0, 0, 0, 1, 2)).isEqualTo(Post.ACCEPTED);
         });
+        arrives(FEW_ROUNDS, (toA, departures) -> {
+            assertThat(toA.fetchAddSoon(0, 1, local, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.writeImmSoon(0, 0, 0, 1, 2)).isEqualTo(Post.ACCEPTED);
+        });
+        arrives(FEW_ROUNDS, (toA, departures) -> {
+            assertThat(toA.compareAndSwapSoon(0, 1, 2, local, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.writeImmSoon(0, 0, 0, 1, 2)).isEqualTo(Post.ACCEPTED);
+        });
     }
 
     @Test

@@ -305,6 +305,13 @@ interface TransferCases extends ConformanceCases {
             fabrics().run(pair.from(), out, (to, context) -> to.readSoon(0, local.address(), length, context));
             assertSame(local.toArray(JAVA_BYTE), data, "local memory");
         }
+        MemorySegment before = pair.from().local(Long.BYTES);
+        pair.to().word(8, 5);
+        fabrics().run(pair.from(), out, (to, context) -> to.fetchAddSoon(8, 2, before.address(), context));
+        assertThat(before.get(JAVA_LONG, 0)).isEqualTo(5);
+        fabrics().run(pair.from(), out, (to, context) -> to.compareAndSwapSoon(8, 7, 9, before.address(), context));
+        assertThat(before.get(JAVA_LONG, 0)).isEqualTo(7);
+        assertThat(pair.to().word(8)).isEqualTo(9);
     }
 
     @Test

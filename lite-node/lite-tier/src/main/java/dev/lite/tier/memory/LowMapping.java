@@ -122,8 +122,9 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
             long second,
             MemorySegment before,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
-        return mapping.tryAtomic(true, add, offset, first, second, before, timeoutNs, ended);
+        return mapping.tryAtomic(true, add, offset, first, second, before, timeoutNs, soon, ended);
     }
 
     @Override

@@ -398,6 +398,7 @@ final class MappedLmr {
             long second,
             MemorySegment before,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         MappedPlaces where = placed;
         long place = where.place(offset);
@@ -412,6 +413,7 @@ final class MappedLmr {
                                 second,
                                 before,
                                 deadline(timeoutNs),
+                                soon,
                                 afterPosted(ended));
     }
 

@@ -633,8 +633,9 @@ public final class Mapping implements TierHandle {
             long second,
             MemorySegment before,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
-        return tryAtomic(false, add, offset, first, second, before, timeoutNs, ended);
+        return tryAtomic(false, add, offset, first, second, before, timeoutNs, soon, ended);
     }
 
     boolean tryAtomic(
@@ -645,6 +646,7 @@ public final class Mapping implements TierHandle {
             long second,
             MemorySegment before,
             long timeoutNs,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         boolean aligned = (offset & (Long.BYTES - 1)) == 0; // otherwise the waiting operation refuses it
         if (!aligned || !needsFabric() || mustWait(low) || !tryHold(ATOMIC, offset, Long.BYTES)) {
@@ -652,7 +654,7 @@ public final class Mapping implements TierHandle {
         }
         boolean begun = false;
         try {
-            begun = rest().tryPostAtomic(low, add, offset, first, second, before, timeoutNs, ended);
+            begun = rest().tryPostAtomic(low, add, offset, first, second, before, timeoutNs, soon, ended);
             return begun;
         } finally {
             if (!begun) {

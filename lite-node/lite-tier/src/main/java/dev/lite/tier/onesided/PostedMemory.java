@@ -173,9 +173,10 @@ public final class PostedMemory implements RemoteMemory {
             long second,
             MemorySegment before,
             Deadline deadline,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         Operation operation = add ? Operation.FETCH_ADD : Operation.COMPARE_AND_SWAP;
-        return tryStart(operation, node, arena, offset, first, second, before, deadline, false, ended);
+        return tryStart(operation, node, arena, offset, first, second, before, deadline, soon, ended);
     }
 
     private boolean tryStart(
@@ -574,8 +575,14 @@ public final class PostedMemory implements RemoteMemory {
                     soon
                             ? endpoint.writeSoon(offset, buffer.address, length, context)
                             : endpoint.write(offset, buffer.address, length, context);
-                case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
-                case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
+                case FETCH_ADD ->
+                    soon
+                            ? endpoint.fetchAddSoon(offset, first, buffer.address, context)
+                            : endpoint.fetchAdd(offset, first, buffer.address, context);
+                case COMPARE_AND_SWAP ->
+                    soon
+                            ? endpoint.compareAndSwapSoon(offset, first, second, buffer.address, context)
+                            : endpoint.compareAndSwap(offset, first, second, buffer.address, context);
             };
         } catch (RuntimeException e) { // a refused post takes nothing, so no completion follows
             buffer.state.set(BounceBuffer.OWNED);

@@ -110,13 +110,14 @@ final class ScheduledMemory implements RemoteMemory {
             long second,
             MemorySegment before,
             Deadline deadline,
+            boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         return tryStart(
                 node,
                 Long.BYTES,
                 ended,
                 (Consumer<@Nullable RuntimeException> then) ->
-                        memory.tryAtomic(add, node, arena, offset, first, second, before, deadline, then));
+                        memory.tryAtomic(add, node, arena, offset, first, second, before, deadline, soon, then));
     }
 
     /** Starts an operation with what shall follow it; false if it did not start. */

@@ -123,6 +123,7 @@ final class PostedTransfers {
                     operand1,
                     before,
                     timeoutNs,
+                    soon,
                     failure -> transferred(slot, op, RawMemory.getLong(window), failure));
         }
         MemorySegment bytes = RawMemory.all().asSlice(window, length);

@@ -182,7 +182,7 @@ class PostedMemoryTest {
     private static boolean tryAtomic(
             PostedMemory memory, NodeArena far, boolean add, long first, long second, CompletableFuture<Long> result) {
         MemorySegment before = Arena.ofAuto().allocate(8, 8);
-        return memory.tryAtomic(add, 1, far.id(), word(far), first, second, before, soon(), failure -> {
+        return memory.tryAtomic(add, 1, far.id(), word(far), first, second, before, soon(), false, failure -> {
             if (failure == null) {
                 result.complete(before.get(ValueLayout.JAVA_LONG, 0));
             } else {
@@ -197,8 +197,10 @@ class PostedMemoryTest {
         SimulatedOptions breaks = SimulatedOptions.seeded(seed).withFaults(0.06, 0, Duration.ofNanos(1));
         withTwoNodes(new SimulatedNetwork(breaks).provider(), (memory, far) -> {
             List<CompletableFuture<Long>> adds = new ArrayList<>();
-            for (int step = 0; step < 250; step++) {
+            AtomicInteger broken = new AtomicInteger();
+            for (int step = 0; step < 100 || broken.get() < 3; step++) {
                 CompletableFuture<Long> add = new CompletableFuture<>();
+                CompletableFuture<?> unused = add.exceptionally(failure -> (long) broken.incrementAndGet());
                 if (tryAtomic(memory, far, true, 1, 0, add)) {
                     adds.add(add);
                 } else { // no connection, or no buffer
@@ -215,7 +217,6 @@ class PostedMemoryTest {
             Waits.until("the sum can be read", () -> sum.updateAndGet(former -> read(memory, far)) >= 0);
             assertThat(before).as("seed %d: former values", seed).doesNotHaveDuplicates();
             assertThat(sum.get()).as("seed %d", seed).isBetween((long) before.size(), (long) adds.size());
-            assertThat(before).as("seed %d: some broke, not all", seed).hasSizeBetween(1, adds.size() - 1);
         });
     }
 

@@ -371,6 +371,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 long second,
                 MemorySegment before,
                 long timeoutNs,
+                boolean soon,
                 Consumer<@Nullable RuntimeException> ended) {
             return false;
         }
