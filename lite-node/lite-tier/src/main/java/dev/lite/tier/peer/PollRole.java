@@ -63,6 +63,9 @@ public final class PollRole implements AutoCloseable {
     /** The polling virtual thread lets others on its carrier run after so many looks. */
     private static final int LOOKS_OF_VIRTUAL = 256;
 
+    /** A call is two events at its server: the request comes, and the answer has been sent. */
+    private static final int EVENTS_OF_SEVERAL_CALLERS = 4;
+
     private static final StagedWait SLEEP_AT_ONCE = new StagedWait(0);
 
     /** Bounds how late the holder sees an interrupt. No wake-up depends on it. */
@@ -118,6 +121,9 @@ public final class PollRole implements AutoCloseable {
     private volatile boolean virtualsWaitNow;
 
     private volatile boolean virtualPollerParked;
+
+    /** Whether the virtual thread that waits since last is a server's. Written and read without order, as a guess. */
+    private boolean virtualsServe;
 
     /** Odd while {@link #virtualPoller} polls; written by it. */
     private volatile int virtualPolls;
@@ -322,6 +328,7 @@ public final class PollRole implements AutoCloseable {
     }
 
     private boolean awaitVirtually(PollWaiter waiter, long deadlineNs) {
+        virtualsServe = waiter.isRequest();
         if (!virtualsWaitNow) {
             virtualsWaitNow = true;
             if (virtualPollerParked) {
@@ -367,7 +374,8 @@ public final class PollRole implements AutoCloseable {
                     if (left != first) {
                         virtualsWait.hit(left);
                     }
-                    first = left = virtualsWait.begin(pollCost);
+                    left = virtualsWait.begin(pollCost);
+                    first = left = isForSeveralCallers(events) ? StagedWait.yieldsOnly(left) : left;
                     StagedWait.letOthersRun();
                 } else if (left == 0) {
                     return;
@@ -382,6 +390,15 @@ public final class PollRole implements AutoCloseable {
             noteVirtualPoll();
             stopLooking(false);
         }
+    }
+
+    /**
+     * Whether handlers answer several calls now that came through a fabric whose polls cost much. Their callers may need this thread's
+     * processor. As its polls find calls all the time, it would keep it until the system takes it away: one of eight callers then waited
+     * 4 ms for almost each answer.
+     */
+    private boolean isForSeveralCallers(int events) {
+        return pollCost > 1 && virtualsServe && events >= EVENTS_OF_SEVERAL_CALLERS;
     }
 
     @SuppressWarnings("NonAtomicVolatileUpdate") // one thread
