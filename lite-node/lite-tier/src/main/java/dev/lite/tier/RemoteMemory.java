@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Memory of other nodes that is not mapped into this process: a method posts the access to the fabric and waits for it.
  * Offsets count from the start of the node's arena; lengths are bytes. The caller has checked both. The arena id names
- * the memory: nothing is posted to a node that restarted with another arena. Any thread. All methods that
- * begin with {@code try} do not block; the others block up to the deadline.
+ * the memory: nothing is posted to a node that restarted with another arena. Any thread. The methods that have a deadline
+ * block up to it, except {@link #tryTransfer} and {@link #tryAtomic}.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} if the deadline passed; a write may or may not have
  * reached the memory then. It throws {@link dev.lite.api.LmrUnavailableException} in these cases:

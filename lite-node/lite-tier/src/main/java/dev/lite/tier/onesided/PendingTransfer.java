@@ -39,7 +39,7 @@ final class PendingTransfer {
         this.ended = ended;
     }
 
-    /** Whether it may be posted again: a read or write. Nobody knows whether an atomic operation on a connection that broke was executed. */
+    /** Whether it is posted again if its connection breaks. Nobody knows then whether an atomic operation was executed. */
     boolean isRepeatable() {
         return operation == Operation.READ || operation == Operation.WRITE;
     }

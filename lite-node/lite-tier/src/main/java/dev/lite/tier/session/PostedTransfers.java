@@ -16,13 +16,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * The commands of a session that are under way without the session's thread. Any thread.
  *
- * <p><b>Posted.</b> The session's thread posts reads, writes and atomic operations to a fabric and continues with the next command; the thread that
- * polls the fabric completes their slots. Bound: {@link SessionBackend#transfersMax} for each session. Further ones are deferred until
- * one has ended, as long as the session's thread is awake.
+ * <p><b>Posted.</b> The session's thread posts reads, writes and atomic operations to a fabric and continues with the next command;
+ * the thread that polls the fabric completes their slots. Bound: {@link SessionBackend#transfersMax} for each session. Further ones are
+ * deferred until one has ended, as long as the session's thread is awake.
  *
  * <p><b>Alone.</b> A command that must wait before it begins, for permits, a move, a connection or a buffer, has a virtual thread.
- * So has a deferred one before the session's thread would block, and when none has ended for many turns. So a node that does not
- * answer delays no other commands, and the time of each command begins when it is submitted. Bound: one for each slot.
+ * So has a deferred one before the session's thread would block, and when none has ended for many turns. So none of them delays
+ * another one, and the time of each begins when it is submitted. Bound: one for each slot.
  */
 final class PostedTransfers {
     private final AreaSlots slots;
