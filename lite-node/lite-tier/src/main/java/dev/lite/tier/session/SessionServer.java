@@ -40,8 +40,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p><b>Threads.</b> One thread accepts connections, one {@linkplain SocketWaits waits} for control messages, and one
  * {@linkplain SessionWatch watches} the data paths. Each session has a virtual thread for its control channel, a bounded number of
- * virtual threads for its requests, and a platform thread for its data path until it {@linkplain RestingSessions rests}. All sessions
- * together have {@value #FURTHER_THREADS_MAX} more for slow commands, divided among principals. A connection that is not admitted yet
+ * virtual threads for its requests and for {@linkplain PostedTransfers commands that wait}, and a platform thread for its data path
+ * until it {@linkplain RestingSessions rests}. All sessions together have {@value #FURTHER_THREADS_MAX} more for slow commands,
+ * divided among principals. A connection that is not admitted yet
  * has one virtual thread; at most {@value #GREETINGS_MAX} such connections exist. They are {@linkplain FairShares divided} among user
  * ids, as the sessions are among principals. A user id's oldest one ends for a new one: LITE's client says hello at once.
  */
