@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** What is under way on a link, without anybody who waits. */
+/** A link while nobody waits for room. */
 class LinkWindowTest {
     private static final long COST_MAX = 100 << 10;
 
