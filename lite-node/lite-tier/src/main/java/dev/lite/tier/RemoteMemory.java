@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * Memory of other nodes that is not mapped into this process: a method posts the access to the fabric and waits for it.
  * Offsets count from the start of the node's arena; lengths are bytes. The caller has checked both. The arena id names
  * the memory: nothing is posted to a node that restarted with another arena. Any thread. The methods that have a deadline
- * block up to it, except {@link #tryTransfer} and {@link #tryAtomic}.
+ * block up to it, except {@link #tryStart}.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} if the deadline passed; a write may or may not have
  * reached the memory then. It throws {@link dev.lite.api.LmrUnavailableException} in these cases:
@@ -35,41 +35,20 @@ public interface RemoteMemory {
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
 
     /**
-     * Starts an asynchronous transfer if it can start without waiting: the bytes are few, the node is connected, and a
-     * buffer is free. Once started, the transfer may wait as {@link #read} does.
+     * Starts an access that no thread waits for, if it can start without waiting: the bytes are few, the node is connected, and a
+     * buffer is free. Once started, a read or a write may wait as {@link #read} does. An atomic operation is not repeated if the
+     * connection breaks.
      *
-     * @param write true to write to the node; the bytes are copied from {@code local} before the method returns true
-     * @param local the local bytes; its size is the length of the transfer
+     * @param access bytes to write are copied before the method returns true; the local memory must stay valid until the end
      * @param soon whether this thread will start another one or poll within microseconds, so that both may be sent together
      * @param ended called once with the failure, or with null on success. Any thread may call it, also the caller's. It
      *     must not block
-     * @return false if the transfer did not start; then use {@link #read} or {@link #write}
+     * @return false if the access did not start; then use one of the methods that wait
      */
-    boolean tryTransfer(
-            boolean write,
+    boolean tryStart(
             int node,
             UUID arena,
-            long offset,
-            MemorySegment local,
-            Deadline deadline,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended);
-
-    /**
-     * {@link #tryTransfer} of an atomic operation on a word. It is not repeated if the connection breaks.
-     *
-     * @param add whether to add {@code first}, as {@link #fetchAdd} does; otherwise the word is set to {@code second} if it equals
-     *     {@code first}, as by {@link #testSet}
-     * @param before 8 bytes, which get the word's former value
-     */
-    boolean tryAtomic(
-            boolean add,
-            int node,
-            UUID arena,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
+            Access access,
             Deadline deadline,
             boolean soon,
             Consumer<@Nullable RuntimeException> ended);
@@ -77,7 +56,7 @@ public interface RemoteMemory {
     /** Whether an operation that starts now may wait before it is posted: for a connection to the node, or for operations to end. */
     boolean mayWait(int node);
 
-    /** Lets a thread that waits for transfers of {@link #tryTransfer} poll for them itself. */
+    /** Lets a thread that waits for accesses of {@link #tryStart} poll for them itself. */
     PollingHelp polling();
 
     /** See {@link dev.lite.api.LmrHandle#fetchAdd}. */

@@ -3,7 +3,6 @@ package dev.lite.tier;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -45,40 +44,17 @@ public interface TierHandle extends LmrHandle {
     TierHandle withPriority(Priority priority);
 
     /**
-     * Starts a transfer between the LMR and a segment that waits for a fabric, without a thread that waits. Does not block.
+     * Starts an access that waits for a fabric, without a thread that waits. Does not block.
      *
-     * @param write to the LMR; otherwise from it
-     * @param local native memory; must stay valid until the end
+     * @param access its local memory must stay valid until the end
      * @param timeoutNs the maximum time, in nanoseconds; 0 for the session's deadline
-     * @param soon see {@link RemoteMemory#tryTransfer}
-     * @param ended called once, with the failure or null, when the segment is no longer used; by this thread or another one,
+     * @param soon see {@link RemoteMemory#tryStart}
+     * @param ended called once, with the failure or null, when the local memory is no longer used; by this thread or another one,
      *     which it must not block
-     * @return false if the transfer was not started: it needs no fabric, or several pieces, or would have to wait
+     * @return false if the access was not started: it needs no fabric, or several pieces, or would have to wait
      * @throws dev.lite.api.LiteException if it is refused; it was not started then
      */
-    boolean tryTransfer(
-            boolean write,
-            long offset,
-            MemorySegment local,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended);
-
-    /**
-     * {@link #tryTransfer} of an atomic operation.
-     *
-     * @param add whether to add {@code first}; otherwise the word is set to {@code second} if it equals {@code first}
-     * @param before 8 bytes of native memory, which get the word's former value; must stay valid until the end
-     */
-    boolean tryAtomic(
-            boolean add,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended);
+    boolean tryStart(Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended);
 
     /** {@link #fetchAdd(long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */
     long fetchAdd(long offset, long delta, long timeoutNs);

@@ -7,6 +7,7 @@ import dev.lite.api.Priority;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.session.async.AsyncOperations;
+import dev.lite.tier.Access;
 import dev.lite.tier.TierHandle;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -104,27 +105,8 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
     }
 
     @Override
-    public boolean tryTransfer(
-            boolean write,
-            long offset,
-            MemorySegment local,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        return mapping.tryTransfer(true, write, offset, local, timeoutNs, soon, ended);
-    }
-
-    @Override
-    public boolean tryAtomic(
-            boolean add,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        return mapping.tryAtomic(true, add, offset, first, second, before, timeoutNs, soon, ended);
+    public boolean tryStart(Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
+        return mapping.tryStart(true, access, timeoutNs, soon, ended);
     }
 
     @Override

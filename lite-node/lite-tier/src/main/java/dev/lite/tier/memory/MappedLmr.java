@@ -13,6 +13,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.wire.WireError;
+import dev.lite.tier.Access;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Optional;
@@ -355,66 +356,30 @@ final class MappedLmr {
     }
 
     /**
-     * Starts an asynchronous transfer of one piece through the fabric, after {@link #beginPosted}.
+     * Starts an access of one piece through the fabric, without a thread that waits, after {@link #beginPosted}.
      *
      * @param ended called once with the failure or null, after {@link #endPosted}
-     * @return false if the transfer did not start; then the caller must call {@link #endPosted}
+     * @return false if the access did not start; then the caller must call {@link #endPosted}
      */
     boolean tryPost(
-            boolean low,
-            boolean write,
-            long offset,
-            MemorySegment local,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
+            boolean low, Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
         MappedPlaces where = placed;
-        long length = local.byteSize();
+        long length = access.length();
         if (length == 0) {
             return false;
         }
-        long place = where.place(offset);
-        if (!Layout.isRemote(place) || where.pieceLength(offset, length) < length) {
+        long place = where.place(access.offset());
+        if (!Layout.isRemote(place) || where.pieceLength(access.offset(), length) < length) {
             return false;
         }
         return owner.remoteMemory(low)
-                .tryTransfer(
-                        write,
+                .tryStart(
                         Layout.nodeOf(place),
                         where.arenaOf(place),
-                        Layout.offsetOf(place),
-                        local,
+                        access.at(Layout.offsetOf(place)),
                         deadline(timeoutNs),
                         soon,
                         afterPosted(ended));
-    }
-
-    /** {@link #tryPost} of an atomic operation; see {@link Mapping#tryAtomic}. */
-    boolean tryPostAtomic(
-            boolean low,
-            boolean add,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        MappedPlaces where = placed;
-        long place = where.place(offset);
-        return Layout.isRemote(place)
-                && owner.remoteMemory(low)
-                        .tryAtomic(
-                                add,
-                                Layout.nodeOf(place),
-                                where.arenaOf(place),
-                                Layout.offsetOf(place),
-                                first,
-                                second,
-                                before,
-                                deadline(timeoutNs),
-                                soon,
-                                afterPosted(ended));
     }
 
     private Consumer<@Nullable RuntimeException> afterPosted(Consumer<@Nullable RuntimeException> ended) {

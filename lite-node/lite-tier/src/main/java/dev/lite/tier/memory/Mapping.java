@@ -16,7 +16,9 @@ import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.Access;
 import dev.lite.tier.Admission;
+import dev.lite.tier.Operation;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
@@ -593,30 +595,24 @@ public final class Mapping implements TierHandle {
     }
 
     @Override
-    public boolean tryTransfer(
-            boolean write,
-            long offset,
-            MemorySegment local,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        return tryTransfer(false, write, offset, local, timeoutNs, soon, ended);
+    public boolean tryStart(Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
+        return tryStart(false, access, timeoutNs, soon, ended);
     }
 
-    boolean tryTransfer(
-            boolean low,
-            boolean write,
-            long offset,
-            MemorySegment local,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        if (!needsFabric() || mustWait(low) || !tryHold(write ? WRITE : READ, offset, local.byteSize())) {
+    boolean tryStart(
+            boolean low, Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
+        boolean atomic = access.operation().isAtomic();
+        boolean misaligned = atomic && (access.offset() & (Long.BYTES - 1)) != 0;
+        if (misaligned // the operation that waits refuses it
+                || !needsFabric()
+                || mustWait(low)
+                || !tryHold(needed(access.operation()), access.offset(), access.length())) {
             return false;
         }
         boolean begun = false;
         try {
-            begun = rest().tryPost(low, write, offset, local, timeoutNs, soon, counted(low, local.byteSize(), ended));
+            Consumer<@Nullable RuntimeException> then = atomic ? ended : counted(low, access.length(), ended);
+            begun = rest().tryPost(low, access, timeoutNs, soon, then);
             return begun;
         } finally {
             if (!begun) {
@@ -625,42 +621,12 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    @Override
-    public boolean tryAtomic(
-            boolean add,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        return tryAtomic(false, add, offset, first, second, before, timeoutNs, soon, ended);
-    }
-
-    boolean tryAtomic(
-            boolean low,
-            boolean add,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            long timeoutNs,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        boolean aligned = (offset & (Long.BYTES - 1)) == 0; // otherwise the waiting operation refuses it
-        if (!aligned || !needsFabric() || mustWait(low) || !tryHold(ATOMIC, offset, Long.BYTES)) {
-            return false;
-        }
-        boolean begun = false;
-        try {
-            begun = rest().tryPostAtomic(low, add, offset, first, second, before, timeoutNs, soon, ended);
-            return begun;
-        } finally {
-            if (!begun) {
-                endHold();
-            }
-        }
+    private static int needed(Operation operation) {
+        return switch (operation) {
+            case READ -> READ;
+            case WRITE -> WRITE;
+            case FETCH_ADD, COMPARE_AND_SWAP -> ATOMIC;
+        };
     }
 
     private Consumer<@Nullable RuntimeException> counted(

@@ -5,6 +5,7 @@ import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.os.Segments;
 import dev.lite.session.async.AsyncOperations;
+import dev.lite.tier.Access;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -64,13 +65,10 @@ final class SliceOperations {
     private static boolean tryBegin(
             Mapping mapping, int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
         try {
-            return mapping.tryTransfer(
-                    needed == WRITE,
-                    slice.offset(),
-                    slice.segment(),
-                    0,
-                    async.isFollowed(),
-                    failure -> async.end(opened, failure, false));
+            Access access = needed == WRITE
+                    ? Access.write(slice.offset(), slice.segment())
+                    : Access.read(slice.offset(), slice.segment());
+            return mapping.tryStart(access, 0, async.isFollowed(), failure -> async.end(opened, failure, false));
         } catch (RuntimeException | Error e) { // an Error: the segment is a file that was truncated
             async.end(opened, e, false);
             return true;

@@ -18,8 +18,8 @@ final class BounceBuffer extends PollWaiter {
     final AtomicInteger state = new AtomicInteger(FREE);
     private volatile long context;
 
-    /** The asynchronous transfer that posted it, if any. */
-    volatile @Nullable PendingTransfer pending;
+    /** The access without a waiting thread that posted it, if any. */
+    volatile @Nullable PendingAccess pending;
 
     BounceBuffer(int index, long address) {
         this.index = index;
@@ -53,7 +53,7 @@ final class BounceBuffer extends PollWaiter {
 
     /** Whether its post is in flight, but its caller gave up at the deadline. */
     boolean isGivenUp() {
-        PendingTransfer now = pending;
+        PendingAccess now = pending;
         return state.get() == ABANDONED || (now != null && now.isClaimed());
     }
 

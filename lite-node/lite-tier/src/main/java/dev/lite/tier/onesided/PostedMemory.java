@@ -15,6 +15,8 @@ import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.PollingHelp;
+import dev.lite.tier.Access;
+import dev.lite.tier.Operation;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
@@ -36,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * deadline leaves its buffers to the driver; they return when their posts complete. So a late transfer never touches a
  * caller's memory.
  *
- * <p>An asynchronous transfer ({@link #tryTransfer}) has no thread: the polling thread handles its completion, and
+ * <p>An access of {@link #tryStart} has no thread: the polling thread handles its completion, and
  * {@link DeadlineSweeper} ends it after its deadline. While the device completes posts before they return, the caller
  * polls once itself, so that no other thread must wake.
  *
@@ -150,48 +152,15 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     @Override
-    public boolean tryTransfer(
-            boolean write,
+    public boolean tryStart(
             int node,
             UUID arena,
-            long offset,
-            MemorySegment local,
-            Deadline deadline,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        return tryStart(
-                write ? Operation.WRITE : Operation.READ, node, arena, offset, 0, 0, local, deadline, soon, ended);
-    }
-
-    @Override
-    public boolean tryAtomic(
-            boolean add,
-            int node,
-            UUID arena,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            Deadline deadline,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        Operation operation = add ? Operation.FETCH_ADD : Operation.COMPARE_AND_SWAP;
-        return tryStart(operation, node, arena, offset, first, second, before, deadline, soon, ended);
-    }
-
-    private boolean tryStart(
-            Operation operation,
-            int node,
-            UUID arena,
-            long offset,
-            long first,
-            long second,
-            MemorySegment local,
+            Access access,
             Deadline deadline,
             boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         Peer peer = links.peer(node);
-        long length = local.byteSize();
+        long length = access.length();
         if (peer == null
                 || length == 0
                 || length > BUFFER_BYTES
@@ -202,12 +171,12 @@ public final class PostedMemory implements RemoteMemory {
         if (buffer == null) {
             return false;
         }
-        PendingTransfer pending = new PendingTransfer(peer, arena, offset, local, operation, deadline, ended);
+        PendingAccess pending = new PendingAccess(peer, arena, access, deadline, ended);
         boolean posted = false;
         boolean held = false;
         try {
-            if (operation == Operation.WRITE) {
-                RawMemory.copyFrom(local, 0, buffer.address, length);
+            if (access.operation() == Operation.WRITE) {
+                RawMemory.copyFrom(access.local(), 0, buffer.address, length);
             }
             buffer.pending = pending;
             // Before the post: without memory for a timer, nothing is posted whose completion would end it again.
@@ -217,15 +186,15 @@ public final class PostedMemory implements RemoteMemory {
             Post post = tryPost(
                     peer,
                     buffer,
-                    operation,
-                    offset,
+                    access.operation(),
+                    access.offset(),
                     length,
-                    first,
-                    second,
+                    access.first(),
+                    access.second(),
                     soon && peer.pollRole().wasMine());
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (posted) {
-                counts.count(peer.fabric(), operation, length);
+                counts.count(peer.fabric(), access.operation(), length);
             }
             if (post == Post.DONE) {
                 finish(buffer, pending);
@@ -260,13 +229,13 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     /** Handles the completion of an asynchronous transfer. Does not block. */
-    private void finish(BounceBuffer buffer, PendingTransfer pending) {
+    private void finish(BounceBuffer buffer, PendingAccess pending) {
         boolean broken = buffer.state.get() != BounceBuffer.DONE;
         boolean inTime = pending.claim();
         RuntimeException failure = null;
-        if (inTime && !broken && pending.operation != Operation.WRITE) {
+        if (inTime && !broken && pending.operation() != Operation.WRITE) {
             try {
-                RawMemory.copyTo(buffer.address, pending.local, 0, pending.local.byteSize());
+                RawMemory.copyTo(buffer.address, pending.access.local(), 0, pending.access.length());
             } catch (RuntimeException e) { // the caller's memory was closed, or is confined to another thread
                 failure = e;
             } catch (InternalError e) { // or a file that was truncated
@@ -278,31 +247,31 @@ public final class PostedMemory implements RemoteMemory {
         if (inTime && broken && pending.isRepeatable()) {
             Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
         } else if (inTime) {
-            pending.ended.accept(broken ? lost(pending.peer, pending.operation) : failure);
+            pending.ended.accept(broken ? lost(pending.peer, pending.operation()) : failure);
         }
     }
 
     /** Continues an asynchronous transfer after its connection broke. Blocks. */
-    private void goOn(PendingTransfer pending) {
+    private void goOn(PendingAccess pending) {
         RuntimeException failure = null;
         try {
-            LmrUnavailableException broken = lost(pending.peer, pending.operation);
+            LmrUnavailableException broken = lost(pending.peer, pending.operation());
             transfer(
-                    next(pending.peer, pending.arena, pending.operation, broken, pending.deadline),
+                    next(pending.peer, pending.arena, pending.operation(), broken, pending.deadline),
                     pending.arena,
-                    pending.offset,
-                    pending.local,
+                    pending.access.offset(),
+                    pending.access.local(),
                     0,
-                    pending.local.byteSize(),
-                    pending.operation,
+                    pending.access.length(),
+                    pending.operation(),
                     pending.deadline);
         } catch (RuntimeException e) {
             failure = e;
         } catch (InternalError e) { // the caller's memory is a file that was truncated, as in finish()
-            failure = new IllegalStateException("the memory of a %s failed: %s".formatted(pending.operation, e), e);
+            failure = new IllegalStateException("the memory of a %s failed: %s".formatted(pending.operation(), e), e);
         } catch (Error e) { // without an end, its caller would wait for ever
             Unrecoverable.report(e);
-            failure = new IllegalStateException("a repeated %s failed: %s".formatted(pending.operation, e), e);
+            failure = new IllegalStateException("a repeated %s failed: %s".formatted(pending.operation(), e), e);
         }
         pending.ended.accept(failure);
     }
@@ -611,14 +580,14 @@ public final class PostedMemory implements RemoteMemory {
     /** Ends the asynchronous transfers whose deadline has passed. */
     private void sweep() {
         for (BounceBuffer buffer : buffers.all()) {
-            PendingTransfer pending = buffer.pending;
+            PendingAccess pending = buffer.pending;
             if (pending == null) {
                 continue;
             }
             if (!pending.deadline.passed()) {
                 sweeper.sweepAfter(pending.deadline.endNs());
             } else if (pending.claim()) {
-                pending.ended.accept(late(pending.peer, pending.operation, pending.deadline));
+                pending.ended.accept(late(pending.peer, pending.operation(), pending.deadline));
             }
         }
     }
@@ -641,7 +610,7 @@ public final class PostedMemory implements RemoteMemory {
         }
         // Read this before end(): after end(), the waiting owner may release the buffer to another
         // operation, and this completion does not belong to that one.
-        PendingTransfer pending = buffer.pending;
+        PendingAccess pending = buffer.pending;
         if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
             buffers.release(buffer); // its caller gave up
         } else if (pending != null) {

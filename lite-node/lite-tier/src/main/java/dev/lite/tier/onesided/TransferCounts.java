@@ -2,6 +2,7 @@ package dev.lite.tier.onesided;
 
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
+import dev.lite.tier.Operation;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;

@@ -5,6 +5,7 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Priority;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.PollingHelp;
+import dev.lite.tier.Access;
 import dev.lite.tier.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
@@ -83,57 +84,21 @@ final class ScheduledMemory implements RemoteMemory {
     }
 
     @Override
-    public boolean tryTransfer(
-            boolean write,
+    public boolean tryStart(
             int node,
             UUID arena,
-            long offset,
-            MemorySegment local,
+            Access access,
             Deadline deadline,
             boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
-        return tryStart(
-                node,
-                local.byteSize(),
-                ended,
-                (Consumer<@Nullable RuntimeException> then) ->
-                        memory.tryTransfer(write, node, arena, offset, local, deadline, soon, then));
-    }
-
-    @Override
-    public boolean tryAtomic(
-            boolean add,
-            int node,
-            UUID arena,
-            long offset,
-            long first,
-            long second,
-            MemorySegment before,
-            Deadline deadline,
-            boolean soon,
-            Consumer<@Nullable RuntimeException> ended) {
-        return tryStart(
-                node,
-                Long.BYTES,
-                ended,
-                (Consumer<@Nullable RuntimeException> then) ->
-                        memory.tryAtomic(add, node, arena, offset, first, second, before, deadline, soon, then));
-    }
-
-    /** Starts an operation with what shall follow it; false if it did not start. */
-    private interface Start {
-        boolean tryStart(Consumer<@Nullable RuntimeException> ended);
-    }
-
-    private boolean tryStart(int node, long bytes, Consumer<@Nullable RuntimeException> ended, Start operation) {
         LinkWindow window = windows.apply(node);
-        long cost = Flow.cost(bytes);
+        long cost = Flow.cost(access.length());
         if (!window.tryEnter(application, priority, cost)) {
             return false;
         }
         boolean begun = false;
         try {
-            begun = operation.tryStart(failure -> {
+            begun = memory.tryStart(node, arena, access, deadline, soon, (@Nullable RuntimeException failure) -> {
                 window.leave(priority, cost);
                 ended.accept(failure);
             });

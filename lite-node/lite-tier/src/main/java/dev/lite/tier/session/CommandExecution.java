@@ -7,9 +7,13 @@ import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.tier.Access;
+import dev.lite.tier.Operation;
 import dev.lite.tier.TierHandle;
+import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Executes the commands of a session, between the LMR and the slot's window.
@@ -123,17 +127,9 @@ final class CommandExecution {
                 locks.requireNoneLost();
                 boolean waits = handle.mustWait();
                 if (!waits && handle.needsFabric()) {
-                    if (transfers.start(
-                            handle,
-                            slot,
-                            op,
-                            offset,
-                            length,
-                            operand0,
-                            operand1,
-                            timeoutNs,
-                            mayDefer,
-                            thread.holdsRole())) {
+                    Access posted = posted(slot, op, offset, length, operand0, operand1);
+                    if (posted != null
+                            && transfers.start(handle, slot, op, posted, timeoutNs, mayDefer, thread.holdsRole())) {
                         thread.submitted();
                         return;
                     }
@@ -163,6 +159,23 @@ final class CommandExecution {
     private static void mayBlock(Executor thread, int slot) {
         thread.releaseRole();
         thread.blocking(slot);
+    }
+
+    /** What a command does to its handle, for a fabric; null: not one access, as with {@link Op#MEMSET}. */
+    private @Nullable Access posted(int slot, int op, long offset, long length, long operand0, long operand1) {
+        Operation operation = switch (op) {
+            case Op.READ -> Operation.READ;
+            case Op.WRITE -> Operation.WRITE;
+            case Op.FETCH_ADD -> Operation.FETCH_ADD;
+            case Op.TEST_SET -> Operation.COMPARE_AND_SWAP;
+            default -> null;
+        };
+        if (operation == null) {
+            return null;
+        }
+        long bytes = operation.isAtomic() ? Long.BYTES : length;
+        MemorySegment window = RawMemory.all().asSlice(base + area.windowOffset(slot), bytes);
+        return new Access(operation, offset, operand0, operand1, window);
     }
 
     /** May block. */

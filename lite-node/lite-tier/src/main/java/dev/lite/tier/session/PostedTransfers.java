@@ -3,9 +3,8 @@ package dev.lite.tier.session;
 import dev.lite.api.LiteException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Unrecoverable;
-import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.tier.Access;
 import dev.lite.tier.TierHandle;
-import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -61,27 +60,13 @@ final class PostedTransfers {
     /**
      * Starts a command that needs a fabric. The session's thread; does not block.
      *
-     * @param op {@link Op#MEMSET} is not started
-     * @param length bytes of the slot's window
+     * @param access what the command does to the memory of the handle
      * @param mayDefer whether the command may be deferred
      * @param soon whether this thread will poll soon, so that what it posts until then may be sent together
      * @return false if it was neither posted nor deferred
      * @throws LiteException if the command is refused
      */
-    boolean start(
-            TierHandle handle,
-            int slot,
-            int op,
-            long offset,
-            long length,
-            long operand0,
-            long operand1,
-            long timeoutNs,
-            boolean mayDefer,
-            boolean soon) {
-        if (op == Op.MEMSET) {
-            return false;
-        }
+    boolean start(TierHandle handle, int slot, int op, Access access, long timeoutNs, boolean mayDefer, boolean soon) {
         boolean started = false;
         long bit = 1L << slot;
         boolean room = transfers.getAndIncrement() < most;
@@ -92,7 +77,8 @@ final class PostedTransfers {
         }
         begin(slot);
         try {
-            started = room && tryPost(handle, slot, op, offset, length, operand0, operand1, timeoutNs, soon);
+            started =
+                    room && handle.tryStart(access, timeoutNs, soon, failure -> transferred(slot, op, access, failure));
             return started;
         } finally {
             if (!started) {
@@ -103,37 +89,10 @@ final class PostedTransfers {
         }
     }
 
-    private boolean tryPost(
-            TierHandle handle,
-            int slot,
-            int op,
-            long offset,
-            long length,
-            long operand0,
-            long operand1,
-            long timeoutNs,
-            boolean soon) {
-        long window = slots.window(slot);
-        if (Op.isAtomic(op)) {
-            MemorySegment before = RawMemory.all().asSlice(window, Long.BYTES);
-            return handle.tryAtomic(
-                    op == Op.FETCH_ADD,
-                    offset,
-                    operand0,
-                    operand1,
-                    before,
-                    timeoutNs,
-                    soon,
-                    failure -> transferred(slot, op, RawMemory.getLong(window), failure));
-        }
-        MemorySegment bytes = RawMemory.all().asSlice(window, length);
-        return handle.tryTransfer(
-                op == Op.WRITE, offset, bytes, timeoutNs, soon, failure -> transferred(slot, op, 0, failure));
-    }
-
-    private void transferred(int slot, int op, long result, @Nullable RuntimeException failure) {
+    private void transferred(int slot, int op, Access access, @Nullable RuntimeException failure) {
         transfers.decrementAndGet();
-        ended(slot, op, result, failure);
+        boolean former = access.operation().isAtomic();
+        ended(slot, op, former ? RawMemory.getLong(access.local().address()) : 0, failure);
     }
 
     /**

@@ -17,6 +17,8 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.testing.Waits;
+import dev.lite.tier.Access;
+import dev.lite.tier.Operation;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
@@ -146,8 +148,13 @@ class PostedMemoryTest {
                 Map<String, Map<Kind, Count>> before = memory.transfers();
                 Runnable timersWork = breakTimers(memory);
                 for (int i = 0; i <= memory.buffers(); i++) {
-                    assertThatThrownBy(() -> memory.tryTransfer(
-                                    false, 1, far.id(), 0, bytes, soon(), false, failure -> ends.incrementAndGet()))
+                    assertThatThrownBy(() -> memory.tryStart(
+                                    1,
+                                    far.id(),
+                                    Access.read(0, bytes),
+                                    soon(),
+                                    false,
+                                    failure -> ends.incrementAndGet()))
                             .isInstanceOf(ClassCastException.class);
                 }
                 timersWork.run();
@@ -164,25 +171,31 @@ class PostedMemoryTest {
     void anAsynchronousAtomicOperationGivesTheFormerValue() throws IOException {
         withTwoNodes(new SimulatedNetwork(SimulatedOptions.seeded(seed())).provider(), (memory, far) -> {
             assertThat(memory.fetchAdd(1, far.id(), word(far), 5, soon())).isZero(); // connects
-            assertThat(atomic(memory, far, true, 2, 0)).isEqualTo(5);
-            assertThat(atomic(memory, far, false, 7, 11)).isEqualTo(7);
-            assertThat(atomic(memory, far, false, 7, 13)).isEqualTo(11);
-            assertThat(atomic(memory, far, true, 0, 0)).isEqualTo(11);
+            assertThat(atomic(memory, far, Operation.FETCH_ADD, 2, 0)).isEqualTo(5);
+            assertThat(atomic(memory, far, Operation.COMPARE_AND_SWAP, 7, 11)).isEqualTo(7);
+            assertThat(atomic(memory, far, Operation.COMPARE_AND_SWAP, 7, 13)).isEqualTo(11);
+            assertThat(atomic(memory, far, Operation.FETCH_ADD, 0, 0)).isEqualTo(11);
         });
     }
 
     /** Starts an asynchronous one, and waits for it. */
-    private static long atomic(PostedMemory memory, NodeArena far, boolean add, long first, long second) {
+    private static long atomic(PostedMemory memory, NodeArena far, Operation operation, long first, long second) {
         CompletableFuture<Long> result = new CompletableFuture<>();
-        assertThat(tryAtomic(memory, far, add, first, second, result)).isTrue();
+        assertThat(tryAtomic(memory, far, operation, first, second, result)).isTrue();
         return result.orTimeout(Waits.seconds(10).toNanos(), TimeUnit.NANOSECONDS)
                 .join();
     }
 
     private static boolean tryAtomic(
-            PostedMemory memory, NodeArena far, boolean add, long first, long second, CompletableFuture<Long> result) {
+            PostedMemory memory,
+            NodeArena far,
+            Operation operation,
+            long first,
+            long second,
+            CompletableFuture<Long> result) {
         MemorySegment before = Arena.ofAuto().allocate(8, 8);
-        return memory.tryAtomic(add, 1, far.id(), word(far), first, second, before, soon(), false, failure -> {
+        Access access = new Access(operation, word(far), first, second, before);
+        return memory.tryStart(1, far.id(), access, soon(), false, failure -> {
             if (failure == null) {
                 result.complete(before.get(ValueLayout.JAVA_LONG, 0));
             } else {
@@ -201,7 +214,7 @@ class PostedMemoryTest {
             for (int step = 0; step < 100 || broken.get() < 3; step++) {
                 CompletableFuture<Long> add = new CompletableFuture<>();
                 CompletableFuture<?> unused = add.exceptionally(failure -> (long) broken.incrementAndGet());
-                if (tryAtomic(memory, far, true, 1, 0, add)) {
+                if (tryAtomic(memory, far, Operation.FETCH_ADD, 1, 0, add)) {
                     adds.add(add);
                 } else { // no connection, or no buffer
                     Waits.until("another can start", () -> !memory.mayWait(1));

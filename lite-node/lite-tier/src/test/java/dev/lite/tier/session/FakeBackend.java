@@ -18,6 +18,8 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
 import dev.lite.os.RawMemory;
+import dev.lite.tier.Access;
+import dev.lite.tier.Operation;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
@@ -343,37 +345,24 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
-        public boolean tryTransfer(
-                boolean write,
-                long offset,
-                MemorySegment local,
-                long timeoutNs,
-                boolean soon,
-                Consumer<@Nullable RuntimeException> ended) {
+        public boolean tryStart(
+                Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
+            if (access.operation().isAtomic()) {
+                return false;
+            }
+            boolean write = access.operation() == Operation.WRITE;
+            MemorySegment local = access.local();
             noteTimeout(write ? "write" : "read", timeoutNs);
-            check(write ? Permission.WRITE : Permission.READ, offset, local.byteSize());
+            check(write ? Permission.WRITE : Permission.READ, access.offset(), access.length());
             posted.add(() -> {
                 if (write) {
-                    MemorySegment.copy(local, 0, lmr.bytes, offset, local.byteSize());
+                    MemorySegment.copy(local, 0, lmr.bytes, access.offset(), access.length());
                 } else {
-                    MemorySegment.copy(lmr.bytes, offset, local, 0, local.byteSize());
+                    MemorySegment.copy(lmr.bytes, access.offset(), local, 0, access.length());
                 }
                 ended.accept(null);
             });
             return true;
-        }
-
-        @Override
-        public boolean tryAtomic(
-                boolean add,
-                long offset,
-                long first,
-                long second,
-                MemorySegment before,
-                long timeoutNs,
-                boolean soon,
-                Consumer<@Nullable RuntimeException> ended) {
-            return false;
         }
 
         @Override
