@@ -3,7 +3,6 @@ package dev.lite.tier.onesided;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
-import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.fabric.FabricEndpoint;
@@ -11,9 +10,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
-import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.Access;
 import dev.lite.tier.Operation;
@@ -21,7 +18,6 @@ import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
-import dev.lite.tier.peer.LastRole;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.Poster;
@@ -38,9 +34,7 @@ import org.jspecify.annotations.Nullable;
  * deadline leaves its buffers to the driver; they return when their posts complete. So a late transfer never touches a
  * caller's memory.
  *
- * <p>An access of {@link #tryStart} has no thread: the polling thread handles its completion, and
- * {@link DeadlineSweeper} ends it after its deadline. While the device completes posts before they return, the caller
- * polls once itself, so that no other thread must wake.
+ * <p>Accesses that no thread waits for are those of {@link PendingAccesses}.
  *
  * <p>Bound: {@link #buffers} buffers; an operation that finds none free waits for one, up to its deadline.
  */
@@ -63,10 +57,8 @@ public final class PostedMemory implements RemoteMemory {
     private final PeerLinks links;
     private final BounceBuffers buffers;
     private final TransferCounts counts;
-    private final DeadlineSweeper sweeper;
-    private final Lanes lanes;
-
-    private final LastRole lastRole;
+    private final PendingAccesses pending;
+    private final Posts posts;
 
     /** Which lanes of a connection to post to. */
     @FunctionalInterface
@@ -83,9 +75,8 @@ public final class PostedMemory implements RemoteMemory {
         this.links = links;
         this.buffers = buffers(arena, allocator);
         this.counts = new TransferCounts();
-        this.sweeper = new DeadlineSweeper(this::sweep);
-        this.lastRole = new LastRole();
-        this.lanes = connection -> connection;
+        this.posts = new Posts(links, connection -> connection);
+        this.pending = new PendingAccesses(buffers, counts, posts, this::repeat);
         links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
     }
 
@@ -124,9 +115,8 @@ public final class PostedMemory implements RemoteMemory {
         this.links = whole.links;
         this.buffers = whole.buffers;
         this.counts = whole.counts;
-        this.sweeper = whole.sweeper;
-        this.lastRole = whole.lastRole;
-        this.lanes = lanes;
+        this.pending = whole.pending;
+        this.posts = new Posts(links, lanes);
     }
 
     /** The same memory, with the same buffers, over some lanes of each connection. */
@@ -160,62 +150,9 @@ public final class PostedMemory implements RemoteMemory {
             boolean soon,
             Consumer<@Nullable RuntimeException> ended) {
         Peer peer = links.peer(node);
-        long length = access.length();
-        if (peer == null
-                || length == 0
-                || length > BUFFER_BYTES
-                || !peer.hello().arenaId().equals(arena)) {
-            return false;
-        }
-        BounceBuffer buffer = buffers.takeIfFree();
-        if (buffer == null) {
-            return false;
-        }
-        PendingAccess pending = new PendingAccess(peer, arena, access, deadline, ended);
-        boolean posted = false;
-        boolean held = false;
-        try {
-            if (access.operation() == Operation.WRITE) {
-                RawMemory.copyFrom(access.local(), 0, buffer.address, length);
-            }
-            buffer.pending = pending;
-            // Before the post: without memory for a timer, nothing is posted whose completion would end it again.
-            sweeper.sweepAfter(deadline.endNs());
-            lastRole.used(peer.pollRole());
-            held = peer.pollRole().takeToPost();
-            Post post = tryPost(
-                    peer,
-                    buffer,
-                    access.operation(),
-                    access.offset(),
-                    length,
-                    access.first(),
-                    access.second(),
-                    soon && peer.pollRole().wasMine());
-            posted = post == Post.ACCEPTED || post == Post.DONE;
-            if (posted) {
-                counts.count(peer.fabric(), access.operation(), length);
-            }
-            if (post == Post.DONE) {
-                finish(buffer, pending);
-            }
-            // A sweep may have ended it at its deadline already. Then it must not start again.
-            return posted || !pending.claim();
-        } catch (RuntimeException | Error e) {
-            if (!posted && pending.claim()) {
-                throw e;
-            }
-            Unrecoverable.report(e);
-            return true; // its completion ends it, or a sweep has ended it
-        } finally {
-            if (!posted) {
-                buffer.pending = null;
-                buffers.release(buffer);
-            }
-            if (held) {
-                peer.pollRole().pollAndRelease(pending::isClaimed);
-            }
-        }
+        return peer != null
+                && isOwner(peer, arena)
+                && pending.tryStart(posts, peer, arena, access, deadline, soon, ended);
     }
 
     @Override
@@ -225,55 +162,7 @@ public final class PostedMemory implements RemoteMemory {
 
     @Override
     public PollingHelp polling() {
-        return lastRole;
-    }
-
-    /** Handles the completion of an asynchronous transfer. Does not block. */
-    private void finish(BounceBuffer buffer, PendingAccess pending) {
-        boolean broken = buffer.state.get() != BounceBuffer.DONE;
-        boolean inTime = pending.claim();
-        RuntimeException failure = null;
-        if (inTime && !broken && pending.operation() != Operation.WRITE) {
-            try {
-                RawMemory.copyTo(buffer.address, pending.access.local(), 0, pending.access.length());
-            } catch (RuntimeException e) { // the caller's memory was closed, or is confined to another thread
-                failure = e;
-            } catch (InternalError e) { // or a file that was truncated
-                failure = new IllegalStateException("the destination of a read cannot be written: " + e, e);
-            }
-        }
-        buffer.pending = null;
-        buffers.release(buffer);
-        if (inTime && broken && pending.isRepeatable()) {
-            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
-        } else if (inTime) {
-            pending.ended.accept(broken ? lost(pending.peer, pending.operation()) : failure);
-        }
-    }
-
-    /** Continues an asynchronous transfer after its connection broke. Blocks. */
-    private void goOn(PendingAccess pending) {
-        RuntimeException failure = null;
-        try {
-            LmrUnavailableException broken = lost(pending.peer, pending.operation());
-            transfer(
-                    next(pending.peer, pending.arena, pending.operation(), broken, pending.deadline),
-                    pending.arena,
-                    pending.access.offset(),
-                    pending.access.local(),
-                    0,
-                    pending.access.length(),
-                    pending.operation(),
-                    pending.deadline);
-        } catch (RuntimeException e) {
-            failure = e;
-        } catch (InternalError e) { // the caller's memory is a file that was truncated, as in finish()
-            failure = new IllegalStateException("the memory of a %s failed: %s".formatted(pending.operation(), e), e);
-        } catch (Error e) { // without an end, its caller would wait for ever
-            Unrecoverable.report(e);
-            failure = new IllegalStateException("a repeated %s failed: %s".formatted(pending.operation(), e), e);
-        }
-        pending.ended.accept(failure);
+        return pending.polling();
     }
 
     @Override
@@ -284,6 +173,20 @@ public final class PostedMemory implements RemoteMemory {
     @Override
     public long testSet(int node, UUID arena, long offset, long expected, long value, Deadline deadline) {
         return atomic(node, arena, offset, Operation.COMPARE_AND_SWAP, expected, value, deadline);
+    }
+
+    /** Continues a transfer after its connection to a former peer broke. Blocks. */
+    private void repeat(Peer former, UUID arena, Access access, Deadline deadline) {
+        LmrUnavailableException broken = posts.lost(former, access.operation());
+        transfer(
+                next(former, arena, access.operation(), broken, deadline),
+                arena,
+                access.offset(),
+                access.local(),
+                0,
+                access.length(),
+                access.operation(),
+                deadline);
     }
 
     private void transfer(
@@ -438,11 +341,15 @@ public final class PostedMemory implements RemoteMemory {
 
     private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
         Peer peer = links.awaitOwner(node, deadline);
-        if (!peer.hello().arenaId().equals(arena)) {
+        if (!isOwner(peer, arena)) {
             throw new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
         }
         return peer;
+    }
+
+    private static boolean isOwner(Peer peer, UUID arena) {
+        return peer.hello().arenaId().equals(arena);
     }
 
     private static int slot(long position) {
@@ -496,21 +403,21 @@ public final class PostedMemory implements RemoteMemory {
         boolean has = held;
         try {
             while (true) {
-                Post post = tryPost(peer, buffer, operation, offset, length, first, second, false);
+                Post post = posts.tryPost(peer, buffer, operation, offset, length, first, second, false);
                 if (post == Post.ACCEPTED || post == Post.DONE) {
                     boolean kept = has;
                     has = false;
                     return kept;
                 }
                 if (post == Post.CLOSED) {
-                    throw lost(peer, operation);
+                    throw posts.lost(peer, operation);
                 }
                 if (has) {
                     has = false;
                     peer.pollRole().release(); // this thread waits without polling, so let another thread poll
                 }
                 if (deadline.passed()) {
-                    throw late(peer, operation, deadline);
+                    throw Posts.late(peer, operation, deadline);
                 }
                 Polling.sleepNs(BUSY_PAUSE_NS);
             }
@@ -521,48 +428,6 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
-    private Post tryPost(
-            Peer peer,
-            BounceBuffer buffer,
-            Operation operation,
-            long offset,
-            long length,
-            long first,
-            long second,
-            boolean soon) {
-        FabricEndpoint endpoint = lanes.of(peer.endpoint());
-        long context = Poster.ONE_SIDED.context(buffer.context());
-        buffer.state.set(BounceBuffer.POSTED);
-        Post post;
-        try {
-            post = switch (operation) {
-                case READ ->
-                    soon
-                            ? endpoint.readSoon(offset, buffer.address, length, context)
-                            : endpoint.read(offset, buffer.address, length, context);
-                case WRITE ->
-                    soon
-                            ? endpoint.writeSoon(offset, buffer.address, length, context)
-                            : endpoint.write(offset, buffer.address, length, context);
-                case FETCH_ADD ->
-                    soon
-                            ? endpoint.fetchAddSoon(offset, first, buffer.address, context)
-                            : endpoint.fetchAdd(offset, first, buffer.address, context);
-                case COMPARE_AND_SWAP ->
-                    soon
-                            ? endpoint.compareAndSwapSoon(offset, first, second, buffer.address, context)
-                            : endpoint.compareAndSwap(offset, first, second, buffer.address, context);
-            };
-        } catch (RuntimeException e) { // a refused post takes nothing, so no completion follows
-            buffer.state.set(BounceBuffer.OWNED);
-            throw e;
-        }
-        if (post != Post.ACCEPTED) {
-            buffer.state.set(post == Post.DONE ? BounceBuffer.DONE : BounceBuffer.OWNED);
-        }
-        return post;
-    }
-
     /** @param held whether the caller has the poll role; this method releases it */
     private void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
         if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
@@ -570,37 +435,11 @@ public final class PostedMemory implements RemoteMemory {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));
             }
-            throw late(peer, operation, deadline);
+            throw Posts.late(peer, operation, deadline);
         }
         if (buffer.state.get() != BounceBuffer.DONE) {
-            throw lost(peer, operation);
+            throw posts.lost(peer, operation);
         }
-    }
-
-    /** Ends the asynchronous transfers whose deadline has passed. */
-    private void sweep() {
-        for (BounceBuffer buffer : buffers.all()) {
-            PendingAccess pending = buffer.pending;
-            if (pending == null) {
-                continue;
-            }
-            if (!pending.deadline.passed()) {
-                sweeper.sweepAfter(pending.deadline.endNs());
-            } else if (pending.claim()) {
-                pending.ended.accept(late(pending.peer, pending.operation(), pending.deadline));
-            }
-        }
-    }
-
-    private static LiteTimeoutException late(Peer peer, Operation operation, Deadline deadline) {
-        return new LiteTimeoutException(deadline.expired(
-                "%s of memory on node %s".formatted(operation, peer.hello().node())));
-    }
-
-    private LmrUnavailableException lost(Peer peer, Operation operation) {
-        String trouble = links.trouble(peer.id());
-        return new LmrUnavailableException("%s of memory on node %s: its connection over %s broke%s"
-                .formatted(operation, peer.hello().node(), peer.fabric(), trouble == null ? "" : " (" + trouble + ")"));
     }
 
     private void postEnded(long context, @Nullable FabricError error) {
@@ -610,11 +449,11 @@ public final class PostedMemory implements RemoteMemory {
         }
         // Read this before end(): after end(), the waiting owner may release the buffer to another
         // operation, and this completion does not belong to that one.
-        PendingAccess pending = buffer.pending;
+        PendingAccess access = buffer.pending;
         if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
             buffers.release(buffer); // its caller gave up
-        } else if (pending != null) {
-            finish(buffer, pending);
+        } else if (access != null) {
+            pending.finish(buffer, access);
         } else {
             buffer.signal();
         }

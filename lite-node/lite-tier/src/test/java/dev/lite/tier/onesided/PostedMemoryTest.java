@@ -256,7 +256,8 @@ class PostedMemoryTest {
     /** No sweep can be scheduled from now on, as without memory for a timer. Returns what ends that. */
     @SuppressWarnings("unchecked")
     private static Runnable breakTimers(PostedMemory memory) {
-        DeadlineSweeper sweeper = Inside.field(memory, "sweeper", DeadlineSweeper.class);
+        PendingAccesses pending = Inside.field(memory, "pending", PendingAccesses.class);
+        DeadlineSweeper sweeper = Inside.field(pending, "sweeper", DeadlineSweeper.class);
         PriorityQueue<Object> scheduled = Inside.field(sweeper, "scheduled", PriorityQueue.class);
         Object noTime = new Object(); // cannot be compared with a time
         scheduled.add(noTime);
