@@ -63,9 +63,6 @@ public final class PollRole implements AutoCloseable {
     /** The polling virtual thread lets others on its carrier run after so many looks. */
     private static final int LOOKS_OF_VIRTUAL = 256;
 
-    /** A call is two events at its server: the request comes, and the answer has been sent. */
-    private static final int EVENTS_OF_SEVERAL_CALLERS = 4;
-
     private static final StagedWait SLEEP_AT_ONCE = new StagedWait(0);
 
     /** Bounds how late the holder sees an interrupt. No wake-up depends on it. */
@@ -373,9 +370,10 @@ public final class PollRole implements AutoCloseable {
                 if (events > 0) {
                     if (left != first) {
                         virtualsWait.hit(left);
+                    } else if (virtualsServe) {
+                        virtualsWait.ready(left);
                     }
-                    left = virtualsWait.begin(pollCost);
-                    first = left = isForSeveralCallers(events) ? StagedWait.yieldsOnly(left) : left;
+                    first = left = virtualsWait.begin(pollCost);
                     StagedWait.letOthersRun();
                 } else if (left == 0) {
                     return;
@@ -390,15 +388,6 @@ public final class PollRole implements AutoCloseable {
             noteVirtualPoll();
             stopLooking(false);
         }
-    }
-
-    /**
-     * Whether handlers answer several calls now that came through a fabric whose polls cost much. Their callers may need this thread's
-     * processor. As its polls find calls all the time, it would keep it until the system takes it away: one of eight callers then waited
-     * 4 ms for almost each answer.
-     */
-    private boolean isForSeveralCallers(int events) {
-        return pollCost > 1 && virtualsServe && events >= EVENTS_OF_SEVERAL_CALLERS;
     }
 
     @SuppressWarnings("NonAtomicVolatileUpdate") // one thread

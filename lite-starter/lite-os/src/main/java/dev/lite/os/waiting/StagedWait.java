@@ -1,5 +1,6 @@
 package dev.lite.os.waiting;
 
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,11 @@ import org.jspecify.annotations.Nullable;
  * {@value #WITHOUT_MAX}. After more, the late yield was an exception, as when the host takes the processor from a virtual machine,
  * and yields continue. Such an exception makes the yields of all waiting threads late, so late yields that overlap count as one.
  *
+ * <p><b>Ready.</b> A thread that finds what it waits for at its first look, time and again, serves several others. They may need its
+ * processor, but it never sleeps nor yields, so it keeps the processor until the system takes it away. After {@value #READY_IN_A_ROW}
+ * such waits in a row that it {@linkplain #ready told of}, a wait skips its pauses, if a look costs more than one. (When looks cost
+ * nothing, a pause is so short that skipping it costs several times as much.)
+ *
  * <p>Any number of threads share one object. Updates may be lost, which only slows the adaptation down. Nothing is allocated.
  */
 public final class StagedWait {
@@ -51,6 +57,9 @@ public final class StagedWait {
     /** So many waits are mixed after one whose pauses all failed. */
     static final int MIXED_WAITS = 256;
 
+    /** After so many waits in a row that ended at their first look, waits skip their pauses. */
+    static final int READY_IN_A_ROW = 2;
+
     // What is left of a wait: the pauses above the yields.
     private static final int YIELD_BITS = 8;
     private static final int YIELD_MASK = (1 << YIELD_BITS) - 1;
@@ -59,6 +68,9 @@ public final class StagedWait {
 
     /** Gives the processor away in place of a yield; null: the thread yields. */
     private final @Nullable Runnable giveProcessor;
+
+    /** Tells how long a yield takes, in nanoseconds. */
+    private final LongSupplier clock;
 
     private final boolean eachLateYieldCounts;
     /** Whether the pauses are mixed with yields after a wait whose pauses failed. */
@@ -80,6 +92,9 @@ public final class StagedWait {
     /** How many of the next waits make no yields. */
     private int without;
 
+    /** Waits in a row that ended at their first look; no more than {@link #READY_IN_A_ROW}. */
+    private int ready;
+
     private int withoutNext = WITHOUT_MIN;
     private int good;
     /** The end of the last late yield that counted. */
@@ -92,17 +107,23 @@ public final class StagedWait {
      *     {@value #YIELDS_MAX}; with 0 a thread sleeps at once
      */
     public StagedWait(int pauses) {
-        this(pauses, null, false, false);
+        this(pauses, null, System::nanoTime, false, false);
     }
 
-    StagedWait(int pauses, @Nullable Runnable giveProcessor, boolean eachLateYieldCounts, boolean mixes) {
+    StagedWait(
+            int pauses,
+            @Nullable Runnable giveProcessor,
+            LongSupplier clock,
+            boolean eachLateYieldCounts,
+            boolean mixes) {
         if (pauses < 0 || pauses > PAUSES_MAX) {
             throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(pauses, PAUSES_MAX));
         }
         this.giveProcessor = giveProcessor;
+        this.clock = clock;
         this.eachLateYieldCounts = eachLateYieldCounts;
         this.mixes = mixes;
-        this.lateUntilNs = System.nanoTime();
+        this.lateUntilNs = clock.getAsLong();
         this.all = pauses;
         this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
         this.yields = Math.min(YIELDS_MAX, pauses);
@@ -117,7 +138,7 @@ public final class StagedWait {
      * @param giveProcessor gives the processor of the carrier away, as sched_yield(2) does
      */
     public static StagedWait ofCarrier(int pauses, Runnable giveProcessor) {
-        return new StagedWait(pauses, giveProcessor, false, false);
+        return new StagedWait(pauses, giveProcessor, System::nanoTime, false, false);
     }
 
     /**
@@ -127,7 +148,7 @@ public final class StagedWait {
      * @param pauses as in the constructor
      */
     public static StagedWait ofTurns(int pauses) {
-        return new StagedWait(pauses, null, true, false);
+        return new StagedWait(pauses, null, System::nanoTime, true, false);
     }
 
     /**
@@ -138,7 +159,7 @@ public final class StagedWait {
      * @param takeTurns whether they also {@linkplain #ofTurns take turns}
      */
     public static StagedWait ofFollowers(int pauses, boolean takeTurns) {
-        return new StagedWait(pauses, null, takeTurns, true);
+        return new StagedWait(pauses, null, System::nanoTime, takeTurns, true);
     }
 
     /**
@@ -159,7 +180,8 @@ public final class StagedWait {
         // When the pauses have become fewer than one look costs, waits make none from then on. To try all again made
         // calls to
         // handlers over TCP a third slower: each look is a system call.
-        return ((pauses / cost) << YIELD_BITS) | yieldsNow;
+        int left = ((pauses / cost) << YIELD_BITS) | yieldsNow;
+        return cost > 1 && ready == READY_IN_A_ROW ? yieldsOnly(left) : left;
     }
 
     /**
@@ -190,7 +212,7 @@ public final class StagedWait {
     /** Yields once; returns whether that took too long. */
     @SuppressWarnings("ThreadPriorityCheck") // the clock tells whether the yield helped
     private boolean isYieldLate() {
-        long beginNs = System.nanoTime();
+        long beginNs = clock.getAsLong();
         Runnable give = giveProcessor;
         if (give != null) {
             give.run();
@@ -200,7 +222,7 @@ public final class StagedWait {
                 return false; // it gave nothing away but its place among the others of its carrier
             }
         }
-        long endNs = System.nanoTime();
+        long endNs = clock.getAsLong();
         if (endNs - beginNs > LATE_NS) {
             late(beginNs, endNs);
             return true;
@@ -232,12 +254,31 @@ public final class StagedWait {
      * @param left what {@link #pause} returned last
      */
     public void hit(int left) {
-        if (left <= YIELD_MASK) {
-            if (good < GOOD_BETWEEN) {
-                good++;
-            }
-            return;
+        if (ready != 0) {
+            ready = 0;
         }
+        if (left > YIELD_MASK) {
+            pausesPaid();
+        } else if (good < GOOD_BETWEEN) {
+            good++;
+        }
+    }
+
+    /**
+     * The first look of a wait succeeded, before any pause, yield or sleep; in place of {@link #hit}. For threads that serve others.
+     *
+     * @param left what {@link #begin} returned
+     */
+    public void ready(int left) {
+        if (ready < READY_IN_A_ROW) {
+            ready++;
+        }
+        if (left > YIELD_MASK) {
+            pausesPaid();
+        }
+    }
+
+    private void pausesPaid() {
         // No write while nothing changes: the cache line stays shared between the processors.
         if (pauses < all) {
             pauses = Math.min(all, 2 * pauses);
@@ -246,7 +287,7 @@ public final class StagedWait {
         }
     }
 
-    /** A yield was late. The times are of {@link System#nanoTime}. */
+    /** A yield was late. The times are of the clock. */
     void late(long beginNs, long endNs) {
         if (!eachLateYieldCounts) {
             if (beginNs - lateUntilNs < 0) {

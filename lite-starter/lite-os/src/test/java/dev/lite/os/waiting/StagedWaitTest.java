@@ -8,10 +8,19 @@ import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class StagedWaitTest {
     private static final int PAUSES = 1000;
+
+    /** What a look costs over a socket, about. */
+    private static final int COST = 10;
+
+    /** With a clock by which no yield is late, whatever else this machine does. */
+    private static StagedWait inTime() {
+        return new StagedWait(PAUSES, null, () -> 0, false, false);
+    }
 
     /** The pauses of the next wait, which is in vain; it ends before the first yield. */
     private static int pausesInVain(StagedWait wait) {
@@ -54,14 +63,23 @@ class StagedWaitTest {
 
     @Test
     void afterPausesYieldsFollowAndThenTheSleep() {
-        // A yield beside a busy process may be late, which ends the wait.
-        assertThat(stepsInVain(new StagedWait(PAUSES))).isBetween(PAUSES + 1, PAUSES + 100);
+        assertThat(stepsInVain(inTime())).isEqualTo(PAUSES + 100);
+    }
+
+    @Test
+    void aYieldThatTakesTooLongEndsTheWait() {
+        AtomicLong nowNs = new AtomicLong();
+        AtomicInteger yields = new AtomicInteger();
+        Runnable third = () -> nowNs.addAndGet(yields.incrementAndGet() == 3 ? 200_001 : 200_000);
+        StagedWait wait = new StagedWait(PAUSES, third, nowNs::get, false, false);
+        assertThat(stepsInVain(wait)).isEqualTo(PAUSES + 3);
+        assertThat(yields).hasValue(3);
     }
 
     @Test
     void followersMixPausesWithYieldsForAWhileAfterAWaitInVain() {
         AtomicInteger yields = new AtomicInteger();
-        StagedWait wait = new StagedWait(PAUSES, yields::incrementAndGet, false, true);
+        StagedWait wait = new StagedWait(PAUSES, yields::incrementAndGet, () -> 0, false, true);
         assertThat(pausesInVain(wait)).isEqualTo(PAUSES);
         assertThat(yields).as("while pauses succeed").hasValue(0);
         for (int i = 1; i <= StagedWait.MIXED_WAITS; i++) {
@@ -117,6 +135,50 @@ class StagedWaitTest {
         assertThat(StagedWait.yieldsOnly(wait.begin(1))).isEqualTo(100);
         int withoutYields = wait.begin(1) - 100;
         assertThat(StagedWait.yieldsOnly(withoutYields)).isEqualTo(withoutYields);
+    }
+
+    @Test
+    void afterWaitsThatEndedAtTheirFirstLookTheNextSkipTheirPauses() {
+        StagedWait wait = inTime();
+        for (int i = 0; i < StagedWait.READY_IN_A_ROW; i++) {
+            assertThat(wait.begin(COST)).isGreaterThan(0xff);
+            wait.ready(wait.begin(COST));
+        }
+        for (int i = 0; i < 3; i++) {
+            assertThat(wait.begin(COST)).as("only yields").isBetween(1, 0xff);
+            wait.ready(wait.begin(COST));
+        }
+
+        wait.hit(wait.pause(wait.begin(COST))); // one that waited
+        assertThat(wait.begin(COST)).isGreaterThan(0xff);
+        for (int i = 0; i < StagedWait.READY_IN_A_ROW; i++) {
+            wait.ready(wait.begin(COST));
+            wait.hit(wait.pause(wait.begin(COST)));
+        }
+        assertThat(wait.begin(COST)).as("they were not in a row").isGreaterThan(0xff);
+    }
+
+    @Test
+    void pausesAreNotSkippedWhereALookCostsNothingOrYieldsAreSuspended() {
+        StagedWait wait = new StagedWait(PAUSES);
+        for (int i = 0; i < 2 * StagedWait.READY_IN_A_ROW; i++) {
+            wait.ready(wait.begin(1));
+        }
+        assertThat(wait.begin(1)).isGreaterThan(0xff);
+        assertThat(wait.begin(COST)).isBetween(1, 0xff);
+        late(wait);
+        assertThat(wait.begin(COST)).as("no yields, so all pauses").isGreaterThan(0xff);
+    }
+
+    @Test
+    void pausesThatWereShortenedGrowAgainWhenTheFirstLookSucceeds() {
+        StagedWait wait = inTime();
+        for (int left = wait.begin(1); left != 0; ) {
+            left = wait.pause(left);
+        }
+        int shortened = wait.begin(1);
+        wait.ready(shortened);
+        assertThat(wait.begin(1)).isGreaterThan(shortened);
     }
 
     /** A yield is late that begins after all before have ended. */

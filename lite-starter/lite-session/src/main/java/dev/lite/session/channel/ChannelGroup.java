@@ -28,8 +28,6 @@ public final class ChannelGroup {
     /** A taker takes at most so many requests of one channel before the other sources have their turn. */
     private static final int BATCH = 16;
 
-    private static final int READY_OF_SEVERAL_CALLERS = 2;
-
     /** While another thread looks for requests, nobody wakes a sleeper. That thread may leave with a long one, so it looks again soon. */
     private static final long BESIDE_OTHERS_NS = 1_000_000;
 
@@ -63,13 +61,6 @@ public final class ChannelGroup {
     private int first;
     /** Whether the other source is checked before the channels: they take turns, or busy channels would starve it. Likewise. */
     private boolean besideFirst;
-    /**
-     * Requests in a row that a thread found at its first look: several callers call. They may need this thread's processor. As it finds
-     * requests all the time, it would keep it until the system takes it away, and one of eight callers over TCP waited 4 ms for almost
-     * each answer. So where looks cost much, it skips its pauses. Likewise.
-     */
-    private int readyInARow;
-
     /** Takes requests for a thread that waits; see {@link #serve}. Must not block. */
     public interface Taker {
         /** Takes a request; returns whether it takes more. */
@@ -272,17 +263,16 @@ public final class ChannelGroup {
         try {
             boolean slept = false;
             int cost = pollCost(sources);
-            boolean several = cost > 1 && readyInARow >= READY_OF_SEVERAL_CALLERS;
-            int begun = several ? StagedWait.yieldsOnly(wait.begin(cost)) : wait.begin(cost);
+            int begun = wait.begin(cost);
             int left = begun;
             while (true) {
                 Outcome outcome = look(into, sources, slept);
                 if (outcome == Outcome.CHANGED) {
                     return outcome;
                 } else if (outcome != null) {
-                    boolean ready = left == begun && !slept;
-                    readyInARow = ready ? readyInARow + 1 : 0;
-                    if (!ready || !several) {
+                    if (left == begun && !slept) {
+                        wait.ready(left);
+                    } else {
                         wait.hit(left);
                     }
                     return outcome;
