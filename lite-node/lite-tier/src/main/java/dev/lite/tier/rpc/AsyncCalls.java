@@ -47,6 +47,7 @@ final class AsyncCalls {
         underWay.add(call);
         boolean posted = false;
         try {
+            sweeper.sweepAfter(call.endNs); // before the post: without memory for a timer, nothing is posted
             MemorySegment segment = MemorySegment.ofArray(request);
             posted = caller.tryPost(target, segment, contextBytes, LtRpc.MESSAGE_BYTES_MAX, timeoutNs, call);
         } catch (RuntimeException refused) {
@@ -61,7 +62,6 @@ final class AsyncCalls {
             if (role != null) {
                 lastRole.used(role);
             }
-            sweeper.sweepAfter(call.endNs);
             return call.future;
         }
         byte[] copy = request.clone();

@@ -4,17 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
+import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
+import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -76,6 +80,42 @@ class ErrorAtPostTest {
 
             Waits.until("its slot is free", () -> slots(binding.peer) == 0);
         });
+    }
+
+    /** Else the server executes a call whose caller has been told that it failed. */
+    @Test
+    void aCallWithoutATimerIsNotPosted() {
+        try (Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
+            CompletableFuture<byte[]> first = client.callAsync(new byte[] {1}, LONG); // makes the ring
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(first).succeedsWithin(LONG);
+
+            Runnable timersWork = breakTimers();
+            CompletableFuture<byte[]> second = client.callAsync(new byte[] {2}, LONG.dividedBy(2));
+            timersWork.run();
+            CompletableFuture<byte[]> third = client.callAsync(new byte[] {3}, LONG);
+
+            RpcCall request = server.receive(LONG);
+            assertThat(request.request().toArray(ValueLayout.JAVA_BYTE)).containsExactly(3);
+            request.reply(new byte[1]);
+            assertThat(third).succeedsWithin(LONG);
+            assertThat(second).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(ClassCastException.class);
+            session.close();
+        }
+    }
+
+    /** Returns what ends it. */
+    @SuppressWarnings("unchecked")
+    private Runnable breakTimers() {
+        RpcEngine engine = Inside.field(cluster.node(0), "rpc", RpcEngine.class);
+        DeadlineSweeper sweeper = Inside.field(engine.asyncCalls(), "sweeper", DeadlineSweeper.class);
+        PriorityQueue<Object> scheduled = Inside.field(sweeper, "scheduled", PriorityQueue.class);
+        scheduled.clear();
+        scheduled.add(new Object()); // cannot be compared with a time
+        return scheduled::clear;
     }
 
     /** The slots of calls to a node. */
