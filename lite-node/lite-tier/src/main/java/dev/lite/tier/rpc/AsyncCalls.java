@@ -26,13 +26,16 @@ final class AsyncCalls {
     private static final byte[] EMPTY = {};
 
     private final RpcCaller caller;
+    private final PostedCalls postedCalls;
     private final LastRole lastRole = new LastRole();
     private final HelpedFutures futures = new HelpedFutures(lastRole);
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
-    AsyncCalls(RpcCaller caller) {
+    /** @param caller makes those that must wait */
+    AsyncCalls(RpcCaller caller, PostedCalls postedCalls) {
         this.caller = caller;
+        this.postedCalls = postedCalls;
     }
 
     /**
@@ -49,7 +52,7 @@ final class AsyncCalls {
         try {
             sweeper.sweepAfter(call.endNs); // before the post: without memory for a timer, nothing is posted
             MemorySegment segment = MemorySegment.ofArray(request);
-            posted = caller.tryPost(target, segment, contextBytes, LtRpc.MESSAGE_BYTES_MAX, timeoutNs, call);
+            posted = postedCalls.tryPost(target, segment, contextBytes, LtRpc.MESSAGE_BYTES_MAX, timeoutNs, call);
         } catch (RuntimeException refused) {
             return CompletableFuture.failedFuture(refused);
         } finally {
@@ -58,7 +61,7 @@ final class AsyncCalls {
             }
         }
         if (posted) {
-            PollRole role = caller.roleOf(target);
+            PollRole role = postedCalls.roleOf(target);
             if (role != null) {
                 lastRole.used(role);
             }
@@ -92,7 +95,7 @@ final class AsyncCalls {
             if (call.endNs - now > 0) {
                 sweeper.sweepAfter(call.endNs);
             } else if (call.abandon()) {
-                call.failed(RpcCaller.noReply(call.target, call.deadline));
+                call.failed(RpcRequests.noReply(call.target, call.deadline));
             } else {
                 sweeper.sweepAfter(now + ABOUT_TO_END_NS); // another thread posts it now, or ends it
             }

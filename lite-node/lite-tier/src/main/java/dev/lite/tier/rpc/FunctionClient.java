@@ -135,7 +135,7 @@ final class FunctionClient implements PostedCall.Client {
             }
             call.measure(admission, request.byteSize());
         }
-        return engine.caller().tryPost(this, request, contextBytes, replyCapacity, timeoutNs, call);
+        return engine.postedCalls().tryPost(this, request, contextBytes, replyCapacity, timeoutNs, call);
     }
 
     /** A call that may have to ask first. */

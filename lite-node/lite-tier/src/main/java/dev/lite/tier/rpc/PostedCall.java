@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class PostedCall {
     // Written before the slot's state that lets other threads end the call.
-    private @Nullable RpcCaller caller;
+    private @Nullable PostedCalls caller;
     private @Nullable FunctionClient target;
     private volatile @Nullable RpcSlot slot;
 
@@ -59,7 +59,7 @@ public abstract class PostedCall {
     public final boolean abandon() {
         RpcSlot its = slot;
         FunctionClient to = target;
-        RpcCaller by = caller;
+        PostedCalls by = caller;
         if (its == null || to == null || by == null || !its.endPosted(this, RpcSlot.ABANDONED)) {
             return false;
         }
@@ -98,7 +98,7 @@ public abstract class PostedCall {
         }
     }
 
-    void begin(RpcCaller by, FunctionClient to, RpcSlot in) {
+    void begin(PostedCalls by, FunctionClient to, RpcSlot in) {
         caller = by;
         target = to;
         slot = in;
@@ -106,7 +106,7 @@ public abstract class PostedCall {
 
     /** The reply is in the slot. The thread owns the slot now. */
     void arrived(RpcSlot its) {
-        RpcCaller by = caller;
+        PostedCalls by = caller;
         FunctionClient to = target;
         if (by != null && to != null) {
             by.deliver(this, to, its);
@@ -115,7 +115,7 @@ public abstract class PostedCall {
 
     /** The connection was lost. The thread owns the slot now. */
     void lost(RpcSlot its) {
-        RpcCaller by = caller;
+        PostedCalls by = caller;
         FunctionClient to = target;
         if (by != null && to != null) {
             by.lost(this, to, its);

@@ -64,6 +64,7 @@ public final class RpcEngine implements PeerListener {
     private final RpcRings rings;
     private final RpcBindings bindings;
     private final RpcCaller caller;
+    private final PostedCalls postedCalls;
     private final AsyncCalls asyncCalls;
     private final RpcCancels cancels;
     private final FunctionDirectory functionDirectory;
@@ -122,8 +123,10 @@ public final class RpcEngine implements PeerListener {
                     return new RpcBindings.Ring(ring.getInt(), ring.getLong(), ringBytes(ring));
                 },
                 this::isConnected);
-        caller = new RpcCaller(this, replies, bindings);
-        asyncCalls = new AsyncCalls(caller);
+        RpcRequests requests = new RpcRequests(this, bindings);
+        caller = new RpcCaller(this, replies, bindings, requests);
+        postedCalls = new PostedCalls(this, replies, requests);
+        asyncCalls = new AsyncCalls(caller, postedCalls);
         cancels = new RpcCancels(this, slots, (peer, calls, deadline) -> askToCancel(channel, peer, calls, deadline));
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
@@ -382,6 +385,10 @@ public final class RpcEngine implements PeerListener {
 
     RpcCaller caller() {
         return caller;
+    }
+
+    PostedCalls postedCalls() {
+        return postedCalls;
     }
 
     AsyncCalls asyncCalls() {

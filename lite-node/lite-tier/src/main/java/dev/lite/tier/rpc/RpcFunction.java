@@ -346,7 +346,7 @@ final class RpcFunction {
 
     private static void failed(PostedReceiver receiver, Throwable why) {
         Unrecoverable.report(why);
-        receiver.receive.failed(RpcCaller.exception("the call could not be received", why));
+        receiver.receive.failed(PostedCalls.exception("the call could not be received", why));
     }
 
     /** The number of calls that wait for a server. */

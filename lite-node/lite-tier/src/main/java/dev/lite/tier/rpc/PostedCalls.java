@@ -1,0 +1,201 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LtRpc;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
+import dev.lite.fabric.Post;
+import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PollRole;
+import dev.lite.tier.peer.Poster;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** Makes calls that no thread waits for. See {@link PostedCall} for their ends. Any thread; never blocks. */
+final class PostedCalls {
+    private final RpcEngine engine;
+    private final RpcReplies replies;
+    private final RpcRequests requests;
+
+    PostedCalls(RpcEngine engine, RpcReplies replies, RpcRequests requests) {
+        this.engine = engine;
+        this.replies = replies;
+        this.requests = requests;
+    }
+
+    /**
+     * Posts a call, if it needs no waiting: its binding is known, and a slot and room in the ring
+     * are free. Never blocks.
+     *
+     * @return false: nothing has happened
+     */
+    boolean tryPost(
+            FunctionClient target,
+            MemorySegment request,
+            int contextBytes,
+            int capacity,
+            long timeoutNs,
+            PostedCall call) {
+        int length = (int) request.byteSize();
+        int node = target.knownNodeId();
+        if (node < 0 || length > LtRpc.MESSAGE_BYTES_MAX) {
+            return false;
+        }
+        int room = Math.min(capacity, LtRpc.MESSAGE_BYTES_MAX);
+        if (engine.isSelf(node)) {
+            RpcFunction function = engine.ownFunction(target.function());
+            RpcSlot slot = engine.ownCalls(function, target.principal()).tryTake(length);
+            if (slot == null) {
+                return false;
+            }
+            RpcRequests.prepare(target, slot, room, length, contextBytes);
+            RpcRequests.putRequest(slot, request, false);
+            slot.principal = target.principal();
+            slot.function = target.function();
+            call.begin(this, target, slot);
+            slot.posted(call);
+            function.arrived(slot.entry);
+            return true;
+        }
+        Peer peer = engine.connected(node);
+        RpcBinding binding = peer == null ? null : target.knownBinding(peer);
+        if (binding == null) {
+            return false;
+        }
+        RpcSlot slot = RpcRequests.tryTake(binding, length, room);
+        if (slot == null) {
+            return false;
+        }
+        RpcRequests.prepare(target, slot, room, length, contextBytes);
+        return tryPostToPeer(target, binding, slot, request, System.nanoTime() + timeoutNs, call);
+    }
+
+    /** The poll role that brings the replies of a target's calls; null: none, or the target is not known yet. */
+    @Nullable
+    PollRole roleOf(FunctionClient target) {
+        int node = target.knownNodeId();
+        Peer peer = node < 0 || engine.isSelf(node) ? null : engine.connected(node);
+        return peer == null ? null : peer.pollRole();
+    }
+
+    private boolean tryPostToPeer(
+            FunctionClient target,
+            RpcBinding binding,
+            RpcSlot slot,
+            MemorySegment request,
+            long deadlineNs,
+            PostedCall call) {
+        boolean remote = requests.staysHere(target, binding, slot.requestLength);
+        RpcRequests.putRequest(slot, request, remote);
+        int bytes = RpcWire.entryBytes(slot.requestLength, remote);
+        long start = binding.tryReserve(bytes);
+        if (start < 0) {
+            requests.crowded(target, binding);
+            slot.giveBack();
+            return false;
+        }
+        int padding = binding.padding(start, bytes);
+        int place = binding.place(start + padding);
+        RpcRequests.putHeader(slot, remote, padding / RpcWire.UNIT_BYTES);
+        slot.peer = binding.peer;
+        slot.deadlineNs = deadlineNs;
+        slot.ring = binding.ring;
+        slot.place = place;
+        int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
+        long callId = slot.callId;
+        call.begin(this, target, slot);
+        slot.posted(call);
+        Post post;
+        try {
+            boolean soon = call.isSoon() && binding.peer.pollRole().wasMine();
+            post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY, soon);
+        } catch (RuntimeException | Error e) { // nobody else ends the call
+            Unrecoverable.report(e);
+            if (!slot.endPosted(call, RpcSlot.OWNED)) {
+                cancelAbandoned(binding, slot, place, length, callId);
+                return true;
+            }
+            try {
+                requests.cancel(binding, slot, place, length);
+            } finally {
+                call.failed(exception("the call could not be posted", e));
+            }
+            return true;
+        }
+        // From here on another thread may have ended the call, and the slot may have another one.
+        if (post == Post.BUSY) {
+            call.later(() -> postLater(binding, slot, place, length, callId, call));
+        } else if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
+            call.lost(slot);
+        }
+        return true;
+    }
+
+    /** Posts a call whose connection was busy. If the call is given up meanwhile, its entry is sent as cancelled. */
+    private void postLater(RpcBinding binding, RpcSlot slot, int place, int length, long callId, PostedCall call) {
+        while (slot.isPosted(call)) {
+            Post post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY);
+            if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
+                call.lost(slot);
+            }
+            if (post != Post.BUSY) {
+                return;
+            }
+            Polling.sleepNs(RpcRequests.PAUSE_NS);
+        }
+        cancelAbandoned(binding, slot, place, length, callId);
+    }
+
+    /** The call was given up before it was posted, so no reply comes: only this thread or the end of the connection returns the slot. */
+    private void cancelAbandoned(RpcBinding binding, RpcSlot slot, int place, int length, long callId) {
+        if (slot.callId == callId && slot.peer == binding.peer && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
+            requests.cancel(binding, slot, place, length);
+        }
+    }
+
+    /** The reply of a posted call is in its slot, which this thread owns. Never blocks. */
+    void deliver(PostedCall call, FunctionClient target, RpcSlot slot) {
+        if (RpcReplies.isElsewhere(slot)) {
+            call.later(() -> deliverNow(call, target, slot));
+        } else {
+            deliverNow(call, target, slot);
+        }
+    }
+
+    private void deliverNow(PostedCall call, FunctionClient target, RpcSlot slot) {
+        call.measured();
+        int length;
+        try {
+            length = RpcRequests.checkedLength(target, slot);
+            target.replied(slot, length);
+            replies.copy(slot, call.destination(length), length);
+        } catch (RuntimeException | Error e) { // also a defect: nobody else ends the call
+            Unrecoverable.report(e);
+            slot.giveBack();
+            call.failed(exception("the reply could not be taken", e));
+            return;
+        }
+        slot.giveBack();
+        call.replied(length);
+    }
+
+    /** What a call or receive that no thread waits for ends with. */
+    static RuntimeException exception(String what, Throwable failure) {
+        return failure instanceof RuntimeException known
+                ? known
+                : new RpcFailedException(RpcStatus.UNKNOWN, 0, "%s: %s".formatted(what, failure), failure);
+    }
+
+    /** The connection of a posted call was lost. This thread owns the slot. */
+    void lost(PostedCall call, FunctionClient target, RpcSlot slot) {
+        Peer peer = slot.peer;
+        slot.giveBack();
+        call.failed(requests.broke(target, peer));
+    }
+
+    /** A posted call was given up: its slot is in quarantine. */
+    void abandoned(FunctionClient target) {
+        engine.abandoned(target.nodeId());
+    }
+}
