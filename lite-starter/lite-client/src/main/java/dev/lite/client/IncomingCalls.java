@@ -335,10 +335,13 @@ final class IncomingCalls {
         private final AtomicInteger users = new AtomicInteger();
 
         private volatile int slot = -1;
-        /** For its slot. Used by the thread that has it. */
-        private ReceiveSlots.Place place = ReceiveSlots.Place.LASTING;
-        /** There was no place for it: threads wait for the channels only, and try again soon. */
+        /** For its command; null: it has none. Written by the thread that has it. */
+        private volatile ReceiveSlots.@Nullable Place place;
+        /** There was no place for it, or its turn is over: threads wait for the channels only, and try again soon. */
         private volatile boolean placeless;
+
+        /** When its next turn may begin: after one, others have theirs. */
+        private volatile long turnNs = System.nanoTime();
 
         private long submittedNs;
 
@@ -391,7 +394,11 @@ final class IncomingCalls {
             try {
                 if (phase.compareAndSet(SUBMITTED, TAKEN)) {
                     long call = untaken();
-                    phase.set(isDone(slot) ? KEPT : SUBMITTED);
+                    if (isDone(slot)) {
+                        keep();
+                    } else {
+                        phase.set(SUBMITTED);
+                    }
                     refuse(call);
                 }
             } finally {
@@ -431,28 +438,60 @@ final class IncomingCalls {
         private void giveBack() {
             made.returnSlot(slot);
             slot = -1;
-            commands.session().receives().giveBack(place);
+            ReceiveSlots.Place its = place;
+            if (its != null) {
+                place = null;
+                commands.session().receives().giveBack(its);
+            }
             phase.set(NONE);
         }
 
+        /** This thread has it, and its command has ended. It keeps the slot, but no place for a turn: others wait for that. */
+        private void keep() {
+            ReceiveSlots.Place its = place;
+            if (its != null && its != ReceiveSlots.Place.LASTING) {
+                place = null;
+                placeless = true;
+                turnNs = System.nanoTime() + ReceiveSlots.TURN_NS;
+                commands.session().receives().giveBack(its);
+            }
+            phase.set(KEPT);
+        }
+
         /**
-         * Submits it if it is not submitted and there are channels.
+         * Submits it if it is not submitted, there are channels, and it has a place or gets one.
          *
          * @return until when the thread may wait
          */
         long submit(long deadlineNs) {
-            if (!isIdle(phase.get()) || left || !hasChannels()) {
+            if (left || !hasChannels()) {
                 return deadlineNs;
             }
+            if (isIdle(phase.get()) && System.nanoTime() - turnNs >= 0) {
+                trySubmit(deadlineNs);
+            }
+            if (phase.get() == SUBMITTED && place == ReceiveSlots.Place.LASTING) {
+                return deadlineNs;
+            }
+            long nowNs = System.nanoTime(); // nobody wakes this thread when there is a place
+            return nowNs + Math.min(ReceiveSlots.TURN_NS, deadlineNs - nowNs);
+        }
+
+        private void trySubmit(long deadlineNs) {
             if (phase.compareAndSet(KEPT, TAKEN)) {
-                send();
-                return deadlineNs;
+                if (place == null) {
+                    place = tryPlace();
+                }
+                if (place == null) {
+                    phase.set(KEPT);
+                } else {
+                    send();
+                }
+                return;
             }
-            ReceiveSlots.Place taken = commands.session().receives().tryTake();
-            placeless = taken == null;
+            ReceiveSlots.Place taken = tryPlace();
             if (taken == null) {
-                long nowNs = System.nanoTime();
-                return nowNs + Math.min(ReceiveSlots.TURN_NS, deadlineNs - nowNs);
+                return;
             }
             boolean sent = false;
             try {
@@ -471,12 +510,18 @@ final class IncomingCalls {
                     commands.session().receives().giveBack(taken);
                 }
             }
-            return deadlineNs;
+        }
+
+        private ReceiveSlots.@Nullable Place tryPlace() {
+            ReceiveSlots.Place taken = commands.session().receives().tryTake();
+            placeless = taken == null;
+            return taken;
         }
 
         private void send() {
             submittedNs = System.nanoTime();
-            commands.data().submit(slot, Op.RECEIVE, id, 0, 0, 0, Op.BESIDE_CHANNELS, place.timeoutNs(STANDING_NS));
+            long timeoutNs = Objects.requireNonNull(place).timeoutNs(STANDING_NS);
+            commands.data().submit(slot, Op.RECEIVE, id, 0, 0, 0, Op.BESIDE_CHANNELS, timeoutNs);
             phase.set(SUBMITTED);
             if (group.hasSleepers()) {
                 commands.data().announceSleep(slot); // they sleep on its word already
@@ -532,7 +577,7 @@ final class IncomingCalls {
                 return call;
             } finally {
                 if (!again) {
-                    phase.set(KEPT);
+                    keep();
                 }
             }
         }
@@ -559,7 +604,7 @@ final class IncomingCalls {
                 return finish();
             } finally {
                 if (!kept) {
-                    phase.set(KEPT);
+                    keep();
                 }
             }
         }

@@ -23,6 +23,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.session.channel.ChannelTotals;
+import dev.lite.session.protocol.SessionArea;
 import dev.lite.testing.Waits;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNode;
@@ -219,6 +220,43 @@ class ChannelCallsTest {
         server.close();
         serving.forEach(Waits::join);
         Waits.until("no channel is mapped any more", () -> ChannelCases.mappedChannels() == 0);
+    }
+
+    /** Else those that get one of the few places first keep it, and the calls of the others are received only through channels. */
+    @Test
+    void functionsWithChannelsTakeTurnsForTheirCallsThroughTheNodesIfOthersHoldThePlacesForReceives() {
+        Lite at = attach("n1");
+        List<RpcServer> functions = new ArrayList<>();
+        List<Thread> serving = new ArrayList<>();
+        for (int i = 0; i < SessionArea.SLOTS_MAX / 2; i++) {
+            RpcServer server = at.rpc().serve("without" + i);
+            functions.add(server);
+            serving.add(Thread.ofPlatform().start(() -> serve(server)));
+            assertIsServed(throughNodes("without" + i));
+        }
+        long before = ChannelCases.mappedChannels();
+        for (int i = 0; i < 16; i++) {
+            RpcServer server = at.rpc().serve("with" + i);
+            functions.add(server);
+            for (int thread = 0; thread < 2; thread++) {
+                serving.add(Thread.ofPlatform().start(() -> serve(server)));
+            }
+            callUntilThereIsAChannel(caller.rpc().bind("n1", "with" + i), before + 2L * i);
+        }
+        for (int i = 0; i < 16; i++) {
+            assertIsServed(throughNodes("with" + i));
+        }
+        functions.forEach(RpcServer::close);
+        serving.forEach(Waits::join);
+    }
+
+    private RpcClient throughNodes(String function) {
+        return caller.rpc().bind("n1", function).withPriority(Priority.LOW);
+    }
+
+    private static void assertIsServed(RpcClient client) {
+        assertThat(number(MemorySegment.ofArray(client.call(number(7), GENEROUS))))
+                .isEqualTo(-7);
     }
 
     @ParameterizedTest
