@@ -120,7 +120,7 @@ public final class PolledWaits {
         }
         int slot = take();
         if (slot < 0) {
-            LockSupport.parkNanos(this, Math.min(BEYOND_NS, deadlineNs - System.nanoTime()));
+            awaitBeyond(deadlineNs);
             return;
         }
         long bit = 1L << slot;
@@ -140,6 +140,20 @@ public final class PolledWaits {
             interrupted |= Thread.interrupted();
         }
         used.getAndUpdate(slots -> slots & ~bit);
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** An interrupt is kept, but does not end the sleep: the thread would not leave its carrier, and would keep others from it. */
+    private void awaitBeyond(long deadlineNs) {
+        long beganNs = System.nanoTime();
+        long sleepNs = Math.min(BEYOND_NS, deadlineNs - beganNs);
+        boolean interrupted = Thread.interrupted();
+        for (long leftNs = sleepNs; leftNs > 0; leftNs = sleepNs - (System.nanoTime() - beganNs)) {
+            LockSupport.parkNanos(this, leftNs);
+            interrupted |= Thread.interrupted();
+        }
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
