@@ -113,7 +113,7 @@ final class PendingAccesses {
         } finally {
             if (!posted) {
                 buffer.pending = null;
-                buffers.release(buffer);
+                buffers.abandon(buffer); // after an Error, nobody knows whether it was posted
             }
             if (held) {
                 peer.pollRole().pollAndRelease(pending::isClaimed);
@@ -138,9 +138,21 @@ final class PendingAccesses {
         buffer.pending = null;
         buffers.release(buffer);
         if (inTime && broken && pending.isRepeatable()) {
-            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
+            startAgain(pending);
         } else if (inTime) {
             pending.ended.accept(broken ? posts.lost(pending.peer, pending.operation()) : failure);
+        }
+    }
+
+    private void startAgain(PendingAccess pending) {
+        boolean started = false;
+        try {
+            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
+            started = true;
+        } finally {
+            if (!started) { // no memory for a thread, and nobody else ends it
+                pending.ended.accept(posts.lost(pending.peer, pending.operation()));
+            }
         }
     }
 

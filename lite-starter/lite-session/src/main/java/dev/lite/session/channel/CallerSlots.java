@@ -1,5 +1,6 @@
 package dev.lite.session.channel;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -92,7 +93,11 @@ final class CallerSlots {
         }
     }
 
-    /** Frees the slots in quarantine with which the server has done. */
+    /**
+     * Frees the slots in quarantine with which the server has done. Under the lock: between the two steps for a slot, another thread could
+     * free it, and its next call be put into quarantine.
+     */
+    @GuardedBy("lock")
     private void endQuarantine() {
         for (long bits = quarantine.get(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
@@ -136,8 +141,13 @@ final class CallerSlots {
 
     /** Whether all slots are free. */
     boolean isIdle() {
-        endQuarantine();
-        return free.get() == all;
+        lock.lock();
+        try {
+            endQuarantine();
+            return free.get() == all;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** The number of slots in quarantine. */
