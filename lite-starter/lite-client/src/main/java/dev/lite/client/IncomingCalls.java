@@ -365,9 +365,20 @@ final class IncomingCalls {
             int left = users.decrementAndGet();
             if (left == ENDED) {
                 returnSlot();
-            } else if (left == 0 && phase.compareAndSet(KEPT, TAKEN)) {
-                giveBack();
+                return;
             }
+            while (isEmpty() && phase.compareAndSet(KEPT, TAKEN)) {
+                if (isEmpty()) {
+                    giveBack();
+                    return;
+                }
+                phase.set(KEPT); // another thread has entered since, and perhaps left
+            }
+        }
+
+        /** Whether no thread is inside. One that enters while this thread has the slot does not touch it. */
+        private boolean isEmpty() {
+            return (users.get() & ~ENDED) == 0;
         }
 
         /** Nobody enters any more; the last thread inside returns the slot. */
@@ -542,11 +553,12 @@ final class IncomingCalls {
 
         @Override
         public boolean announce(FutexWords words) {
-            int its = slot;
-            if ((left || placeless) && isIdle(phase.get())) {
+            int now = phase.get();
+            if ((left || placeless) && isIdle(now)) {
                 return true;
             }
-            return phase.get() == SUBMITTED && its >= 0 && commands.data().announceSleep(its, words);
+            int its = slot; // after the phase: an earlier one may have been returned
+            return now == SUBMITTED && its >= 0 && commands.data().announceSleep(its, words);
         }
 
         /** Takes its call and submits it again; returns null if there is none. */
