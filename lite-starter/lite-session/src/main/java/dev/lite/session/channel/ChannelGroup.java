@@ -61,6 +61,7 @@ public final class ChannelGroup {
     private int first;
     /** Whether the other source is checked before the channels: they take turns, or busy channels would starve it. Likewise. */
     private boolean besideFirst;
+
     /** Takes requests for a thread that waits; see {@link #serve}. Must not block. */
     public interface Taker {
         /** Takes a request; returns whether it takes more. */
