@@ -101,19 +101,20 @@ class CuratorSessionTest {
 
     /**
      * The client starts another session. The server keeps the old one, with the registration, until its timeout. A client
-     * resumes its session, unless its last handle ended without ever connecting. So this ends handles until it catches
-     * one that has not connected yet. A handle that takes its session for expired does not close it at the server.
+     * resumes its session, unless its last handle ended without ever connecting. So this ends handles while the server is
+     * stopped: none can connect, and none can close the session at the server.
      */
     private static void giveUpSession(CuratorDirectory directory) {
         long session = directory.session().sessionId();
         CuratorZookeeperClient client = directory.session().client().getZookeeperClient();
+        zooKeeper.stop();
         long endNs = System.nanoTime() + DEADLINE.toNanos();
         ZooKeeper ended = null;
         try {
             while (directory.session().sessionId() == session) {
                 assertThat(System.nanoTime()).as("there is another session").isLessThan(endNs);
                 ZooKeeper handle = client.getZooKeeper();
-                if (handle != ended) {
+                if (handle != ended && !handle.getState().isConnected()) {
                     handle.getTestable().injectSessionExpiration();
                     ended = handle;
                 }
@@ -121,6 +122,8 @@ class CuratorSessionTest {
             }
         } catch (Exception e) { // declared by Curator
             throw new AssertionError("the session could not be given up", e);
+        } finally {
+            zooKeeper.start();
         }
     }
 
