@@ -113,16 +113,20 @@ public final class AsyncOperations {
         return futures.isFollowed();
     }
 
-    /** Runs the operation on a virtual thread and ends it. */
+    /** Runs the operation on a virtual thread and ends it. If there is no memory for a thread, the operation ends with that failure. */
     public void run(Operation opened, Runnable operation) {
-        Thread unused = Thread.ofVirtual().name("lite-async").start(() -> {
-            try {
-                operation.run();
-            } catch (RuntimeException | Error e) {
-                opened.failure = e;
-            }
-            ended(opened);
-        });
+        try {
+            futures.onThread(() -> {
+                try {
+                    operation.run();
+                } catch (RuntimeException | Error e) {
+                    opened.failure = e;
+                }
+                ended(opened);
+            });
+        } catch (RuntimeException | Error e) {
+            end(opened, e, false);
+        }
     }
 
     /**

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.os.waiting.DeadlineSweeper;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * application {@linkplain #await waits and helps}, it takes the place of that thread. Any thread.
  *
  * <p>A stage may block. So a thread that is about to complete a future with stages first leaves the rest to another one. A stage that is
- * added in just that instant may block the thread all the same. A check some milliseconds later replaces it then.
+ * added in just that instant may block the thread all the same. A check some milliseconds later replaces it then. If no thread can be
+ * started, that check tries again.
  *
  * <p>Bound: the operations under way of the session.
  */
@@ -36,6 +38,13 @@ final class Completions {
     /** What the last check saw. */
     @GuardedBy("this")
     private @Nullable CompletableFuture<?> seen;
+
+    private final Executor threads;
+
+    /** @param threads starts a thread for each task */
+    Completions(Executor threads) {
+        this.threads = threads;
+    }
 
     /** Does not block. */
     void add(CompletableFuture<?> future, Runnable completion) {
@@ -83,9 +92,28 @@ final class Completions {
     private void startIfNone() {
         if (current.get() == null) {
             Completer next = new Completer(false);
-            if (current.compareAndSet(null, next)) {
-                Thread unused = Thread.ofVirtual().name("lite-async").start(next);
+            if (current.compareAndSet(null, next) && !starts(next)) {
+                current.compareAndSet(next, null);
             }
+        }
+    }
+
+    /** Starts a thread; false: the system has none, and the check tries again. */
+    private boolean starts(Runnable task) {
+        try {
+            threads.execute(task);
+            return true;
+        } catch (RuntimeException | Error e) { // no memory for a thread, or the limit of the process is reached
+            checkSoon();
+            return false;
+        }
+    }
+
+    private void checkSoon() {
+        try {
+            checks.sweepAfter(System.nanoTime() + CHECK_NS);
+        } catch (RuntimeException | Error e) {
+            // no memory for a timer: the next operation that ends makes up for it
         }
     }
 
@@ -111,13 +139,16 @@ final class Completions {
                     future = next.future();
                     boolean hasStages = next.future().getNumberOfDependents() > 0;
                     if (hasStages && helper) {
-                        Thread unused = Thread.ofVirtual().name("lite-async").start(next.action());
+                        if (!starts(next.action())) {
+                            ended.add(next);
+                            break;
+                        }
                         continue;
                     }
                     if (hasStages) {
                         leave();
                     } else {
-                        checks.sweepAfter(System.nanoTime() + CHECK_NS);
+                        checkSoon();
                     }
                     next.action().run();
                     completed++;
@@ -138,6 +169,9 @@ final class Completions {
     private synchronized void check() {
         Completer now = current.get();
         if (now == null) {
+            if (!ended.isEmpty()) { // no thread could be started
+                startIfNone();
+            }
             return;
         }
         CompletableFuture<?> future = now.future;

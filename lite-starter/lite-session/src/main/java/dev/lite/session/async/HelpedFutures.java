@@ -1,6 +1,7 @@
 package dev.lite.session.async;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +17,8 @@ public final class HelpedFutures {
     /** What such a thread began is left unsent for at most about this time. */
     private static final long LEFT_NS = TimeUnit.MICROSECONDS.toNanos(200);
 
-    private final Completions completions = new Completions();
+    private final Executor threads;
+    private final Completions completions;
     private final WaitingHelp help;
 
     // About the last wait. Racy: a lost write makes a guess wrong.
@@ -31,7 +33,7 @@ public final class HelpedFutures {
 
     /** Futures with this help. A thread that helps tells {@link #complete} so. */
     public HelpedFutures(WaitingHelp help) {
-        this.help = help;
+        this(help, HelpedFutures::startThread);
     }
 
     /**
@@ -39,7 +41,30 @@ public final class HelpedFutures {
      * stages. A virtual thread, a thread that waits for a stage, and a second one that waits for the same future block.
      */
     public HelpedFutures(PollingHelp polling) {
+        this(polling, HelpedFutures::startThread);
+    }
+
+    /** @param threads starts a thread for each task */
+    HelpedFutures(WaitingHelp help, Executor threads) {
+        this.help = help;
+        this.threads = threads;
+        completions = new Completions(threads);
+    }
+
+    /** @param threads starts a thread for each task */
+    HelpedFutures(PollingHelp polling, Executor threads) {
         this.help = (awaited, deadlineNs) -> await(polling, awaited, deadlineNs);
+        this.threads = threads;
+        completions = new Completions(threads);
+    }
+
+    private static void startThread(Runnable task) {
+        Thread unused = Thread.ofVirtual().name("lite-async").start(task);
+    }
+
+    /** Runs a task on a virtual thread. */
+    void onThread(Runnable task) {
+        threads.execute(task);
     }
 
     private void await(PollingHelp polling, Future<?> awaited, long deadlineNs) {

@@ -95,6 +95,18 @@ class AsyncOperationsTest {
     }
 
     @Test
+    void anOperationForWhichThereIsNoThreadFailsAndDoesNotCountAnyMore() {
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE, task -> {
+            throw new OutOfMemoryError("no memory for a thread, which the test expects");
+        }));
+        for (int i = 0; i < 2; i++) { // the second one waits for the permit of the first one
+            CompletableFuture<?> failed = operations.begin(() -> {}, SHORT);
+            assertThatThrownBy(failed::join).hasCauseInstanceOf(OutOfMemoryError.class);
+            operations.fence(LONG);
+        }
+    }
+
+    @Test
     void anOperationThatEndsDuringItsStartIsDoneWhenItsFutureIsHandedOut() {
         AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
         AsyncOperations.Operation opened = operations.open(LONG);

@@ -28,7 +28,17 @@ class HelpedFuturesTest {
     private final AtomicInteger waits = new AtomicInteger();
     private final AtomicInteger signals = new AtomicInteger();
     private final AtomicReference<@Nullable Thread> parked = new AtomicReference<>();
-    private final HelpedFutures futures = new HelpedFutures(this::newWait);
+    /** How many threads cannot be started. */
+    private final AtomicInteger threadsMissing = new AtomicInteger();
+
+    private final HelpedFutures futures = new HelpedFutures(this::newWait, this::startThread);
+
+    private void startThread(Runnable task) {
+        if (threadsMissing.getAndUpdate(missing -> Math.max(0, missing - 1)) > 0) {
+            throw new OutOfMemoryError("no memory for a thread, which the test expects");
+        }
+        Thread unused = Thread.ofVirtual().start(task);
+    }
 
     private PollingHelp.Wait newWait(BooleanSupplier over) {
         waits.incrementAndGet();
@@ -153,6 +163,32 @@ class HelpedFuturesTest {
         assertThat(blocked).isNotDone();
         go.complete(null);
         assertThat(blocked).succeedsWithin(LONG);
+    }
+
+    @Test
+    void whatEndsWhileNoThreadCanBeStartedIsCompletedLater() {
+        threadsMissing.set(3);
+        CompletableFuture<Thread> first = futures.newFuture();
+        CompletableFuture<Thread> stage = first.thenApply(thread -> thread);
+        end(first); // does not throw: this thread may serve others, too
+        assertThat(stage).succeedsWithin(LONG);
+        assertThat(threadsMissing).hasValue(0);
+        CompletableFuture<Thread> next = futures.newFuture();
+        CompletableFuture<Thread> nextStage = next.thenApply(thread -> thread);
+        end(next);
+        assertThat(nextStage).succeedsWithin(LONG);
+    }
+
+    @Test
+    void aStageForWhichAWaitingThreadFindsNoOtherIsRunLater() {
+        List<CompletableFuture<Thread>> two = several(2);
+        CompletableFuture<Thread> stage = two.getLast().thenApply(nothing -> Thread.currentThread());
+        threadsMissing.set(4);
+        found = () -> two.reversed().forEach(this::end);
+        assertThat(two.getFirst()).succeedsWithin(LONG);
+        assertThat(stage).succeedsWithin(LONG);
+        assertThat(stage.join().isVirtual()).isTrue();
+        assertThat(threadsMissing).hasValue(0);
     }
 
     @Test
