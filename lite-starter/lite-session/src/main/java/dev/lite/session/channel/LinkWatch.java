@@ -35,6 +35,9 @@ public final class LinkWatch implements AutoCloseable {
     /** The links to be armed after a moment. The thread's. */
     private final Set<ChannelLink> later = new HashSet<>();
 
+    /** The thread's. */
+    private final FailureReports reports = new FailureReports();
+
     private long tickedNs;
     private volatile boolean ticking;
     /** Ticks since something was left. Updates may be lost, which costs a few ticks. */
@@ -126,7 +129,6 @@ public final class LinkWatch implements AutoCloseable {
     }
 
     private void run(Descriptors its) {
-        FailureReports reports = new FailureReports();
         try {
             while (!closed) {
                 try {
@@ -155,23 +157,39 @@ public final class LinkWatch implements AutoCloseable {
                 continue;
             }
             ChannelLink link = links.get(its.sockets().key(i));
-            if (link != null && link.memory.enter()) {
-                try {
-                    switch (link.pollWatched()) {
-                        case NOW -> link.arm();
-                        case LATER -> later.add(link);
-                        case NEVER -> {}
-                    }
-                } finally {
-                    link.memory.exit();
-                }
+            if (link != null && !works(() -> poll(link))) {
+                later.add(link);
             }
         }
     }
 
+    private void poll(ChannelLink link) {
+        if (link.memory.enter()) {
+            try {
+                switch (link.pollWatched()) {
+                    case NOW -> link.arm();
+                    case LATER -> later.add(link);
+                    case NEVER -> {}
+                }
+            } finally {
+                link.memory.exit();
+            }
+        }
+    }
+
+    /** Does something for one link. Its failure must not keep others from what came for them. */
+    private boolean works(Runnable forLink) {
+        try {
+            forLink.run();
+            return true;
+        } catch (Throwable failed) {
+            reports.report(failed);
+            return false;
+        }
+    }
+
     private void tick() {
-        later.forEach(ChannelLink::armInside);
-        later.clear();
+        later.removeIf(link -> works(link::armInside));
         if (ticking) {
             int ticks = idleTicks + 1;
             idleTicks = ticks;
@@ -179,11 +197,17 @@ public final class LinkWatch implements AutoCloseable {
                 ticking = false; // before the look: what is left later makes it tick again
             }
             for (ChannelLink link : links.values()) {
-                link.ticked();
-                if (link.sendLeft()) {
-                    ticking = true; // or nobody would send it
+                if (!works(() -> tick(link))) {
+                    ticking = true;
                 }
             }
+        }
+    }
+
+    private void tick(ChannelLink link) {
+        link.ticked();
+        if (link.sendLeft()) {
+            ticking = true; // or nobody would send it
         }
     }
 
