@@ -64,6 +64,11 @@ public abstract class PostedReceive {
         return its != null && its.giveUp();
     }
 
+    /** Whether it has begun, so that it ends; for the thread that began it, if that has thrown. */
+    public final boolean hasBegun() {
+        return receiver != null;
+    }
+
     void begin(RpcFunction.PostedReceiver its) {
         receiver = its;
     }

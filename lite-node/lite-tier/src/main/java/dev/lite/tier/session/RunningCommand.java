@@ -63,7 +63,13 @@ final class RunningCommand {
     boolean receive(PostedReceive.Server server) {
         PostedReceive its = new Receive();
         receive = its;
-        server.receive(its);
+        try {
+            server.receive(its);
+        } finally {
+            if (!its.hasBegun()) { // no memory for it: this thread ends the command
+                receive = null;
+            }
+        }
         slots.waitsUntil(deadlineNs);
         return true;
     }

@@ -18,6 +18,7 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.rpc.PostedReceive;
 import dev.lite.tier.session.RpcCommands.Command;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
@@ -248,6 +249,25 @@ class WaitingCommandsTest {
         server.receive(GENEROUS).reply(bytes("reply"));
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number(), 0);
+        endsNow();
+    }
+
+    @Test
+    void aReceiveThatMeetsAnErrorBeforeItBeginsFailsAndItsSlotTakesTheNextCommand() {
+        PostedReceive.Server failing = (PostedReceive.Server) Proxy.newProxyInstance(
+                PostedReceive.Server.class.getClassLoader(),
+                new Class<?>[] {PostedReceive.Server.class},
+                (proxy, method, arguments) -> {
+                    throw new StackOverflowError("on purpose");
+                });
+        @SuppressWarnings("unchecked")
+        Map<Long, Object> opened = Inside.field(commands.opened(), "opened", Map.class);
+        opened.put(77L, new OpenedFunctions.OpenServer(failing));
+        for (int i = 1; i <= 2; i++) {
+            assertThat(start(1, Op.RECEIVE, 77, 0, 0, FOR_LONG)).isTrue();
+            assertThat(slots.statuses(1)).hasSize(i).containsOnly(Code.RPC_FAILED.number());
+        }
+        opened.remove(77L);
         endsNow();
     }
 
