@@ -81,13 +81,23 @@ class CuratorSessionTest {
             RecordingListener recorded = new RecordingListener();
             one.addListener(recorded);
             NodeRecord before = one.register(advert("a"), DEADLINE);
+            assertThat(one.session().sessionTimeoutMs()).isEqualTo(timeout.toMillis());
 
-            giveUpSession(one);
+            long keptUntilNs = giveUpSession(one) + timeout.toNanos();
             CuratorDirectory other = open();
 
-            long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
-            while (System.nanoTime()
-                    < endNs) { // the old session ends meanwhile, which must not remove the registration
+            boolean again = false;
+            while (System.nanoTime() - keptUntilNs < 0) {
+                again |= !recorded.registeredAgain.isEmpty();
+                assertThat(namesOf(other.nodesNow(DEADLINE))).containsExactly("a");
+                Waits.pass(Duration.ofMillis(5));
+            }
+            assertThat(again)
+                    .as("registered again before the old session ended")
+                    .isTrue();
+
+            // The old session ends meanwhile, which must not remove the registration.
+            while (System.nanoTime() - keptUntilNs < timeout.toNanos() / 2) {
                 assertThat(namesOf(other.nodesNow(DEADLINE))).containsExactly("a");
                 Waits.pass(Duration.ofMillis(5));
             }
@@ -103,11 +113,14 @@ class CuratorSessionTest {
      * The client starts another session. The server keeps the old one, with the registration, until its timeout. A client
      * resumes its session, unless its last handle ended without ever connecting. So this ends handles while the server is
      * stopped: none can connect, and none can close the session at the server.
+     *
+     * @return a time before the server was started again; it keeps the old session for its timeout from then on
      */
-    private static void giveUpSession(CuratorDirectory directory) {
+    private static long giveUpSession(CuratorDirectory directory) {
         long session = directory.session().sessionId();
         CuratorZookeeperClient client = directory.session().client().getZookeeperClient();
         zooKeeper.stop();
+        long startedNs;
         long endNs = System.nanoTime() + DEADLINE.toNanos();
         ZooKeeper ended = null;
         try {
@@ -123,8 +136,10 @@ class CuratorSessionTest {
         } catch (Exception e) { // declared by Curator
             throw new AssertionError("the session could not be given up", e);
         } finally {
+            startedNs = System.nanoTime();
             zooKeeper.start();
         }
+        return startedNs;
     }
 
     @Test

@@ -56,6 +56,9 @@ final class RealZooKeeper implements BeforeAllCallback, AfterAllCallback {
         properties.setProperty("clientPort", Integer.toString(port));
         properties.setProperty("clientPortAddress", "127.0.0.1");
         properties.setProperty("tickTime", Integer.toString(TICK_MS));
+        // Else it grants at most 20 ticks.
+        properties.setProperty(
+                "maxSessionTimeout", Long.toString(Waits.seconds(60).toMillis()));
         properties.setProperty("admin.enableServer", "false");
         // No test simulates a power failure, so nothing needs to be flushed to the disk.
         properties.setProperty("forceSync", "no");
