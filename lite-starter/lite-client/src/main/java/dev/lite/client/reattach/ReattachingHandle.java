@@ -186,17 +186,19 @@ final class ReattachingHandle implements LmrHandle {
         Deadline deadline = keeper.deadline();
         while (true) {
             keeper.pauseBeforeRetry(failure, deadline);
-            Bound<LmrHandle> current = current(deadline);
-            if (!current.session().nodeName().equals(lost.nodeName())) {
-                throw first;
-            }
+            Bound<LmrHandle> current = mapped;
             try {
-                operation.accept(current.value());
-                return;
+                current = current(deadline);
+                if (current.session().nodeName().equals(lost.nodeName())) {
+                    operation.accept(current.value());
+                    return;
+                }
             } catch (SessionLostException again) {
                 keeper.requireNoLostLocks(current.session());
                 failure = again;
+                continue;
             }
+            throw first;
         }
     }
 

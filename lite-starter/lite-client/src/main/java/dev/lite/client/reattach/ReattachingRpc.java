@@ -216,17 +216,15 @@ final class ReattachingRpc implements LtRpc {
             }
         }
 
-        /** For a new session. Retries on a thread of its own, until it succeeds or that session has ended. */
+        /** For a new session. On a thread of its own: tries until it succeeds or that session has ended. */
         private void registerAgain(Lite at) {
-            if (!tryRegister(at)) {
-                Thread unused = Thread.ofVirtual().name("lite-register").start(() -> {
-                    long pauseNs = RETRY_NS_MIN;
-                    do {
-                        keeper.pause(pauseNs);
-                        pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
-                    } while (keeper.isCurrent(at) && !tryRegister(at));
-                });
-            }
+            Thread unused = Thread.ofVirtual().name("lite-register").start(() -> {
+                long pauseNs = RETRY_NS_MIN;
+                while (keeper.isCurrent(at) && !tryRegister(at)) {
+                    keeper.pause(pauseNs);
+                    pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
+                }
+            });
         }
 
         /** Returns whether nothing is left to do. */

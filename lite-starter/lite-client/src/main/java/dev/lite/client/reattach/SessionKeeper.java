@@ -81,8 +81,14 @@ final class SessionKeeper implements AutoCloseable {
     }
 
     private void reattachAfter(Lite attached) {
-        CompletionStage<Void> unused =
-                attached.ended().thenAccept(reason -> attachWhile(() -> !attachListeners.isEmpty()));
+        // On a thread of its own: the session may have ended already, and the calling thread has a deadline.
+        CompletionStage<Void> unused = attached.ended()
+                .thenAcceptAsync(
+                        reason -> attachWhile(() -> !attachListeners.isEmpty()), SessionKeeper::startAttaching);
+    }
+
+    private static void startAttaching(Runnable task) {
+        Thread unused = Thread.ofVirtual().name("lite-attach").start(task);
     }
 
     /** Attaches while that is needed; retries with a growing pause. A virtual thread. */
@@ -113,7 +119,7 @@ final class SessionKeeper implements AutoCloseable {
         }
     }
 
-    /** Registers an action that is applied to every session from the next one on. */
+    /** Registers an action that is applied to every session from the next one on. It must not block: a caller may wait for it. */
     void addAttachListener(Consumer<Lite> listener) {
         attachListeners.add(listener);
     }
@@ -132,7 +138,7 @@ final class SessionKeeper implements AutoCloseable {
     /** Attaches the first session in the background. Only the first call does something. */
     void attachSoon() {
         if (!attachesSoon.getAndSet(true)) {
-            Thread unused = Thread.ofVirtual().name("lite-attach").start(() -> attachWhile(() -> session == null));
+            startAttaching(() -> attachWhile(() -> session == null));
         }
     }
 

@@ -38,6 +38,9 @@ public final class FakeRpc implements LtRpc {
     /** How many of the next registrations fail. */
     public final AtomicInteger refusals = new AtomicInteger();
 
+    /** Runs at the beginning of each registration. */
+    public volatile Runnable whenRegistering = () -> {};
+
     /** What the next registrations throw, one each. */
     public final Queue<Error> errors = new ConcurrentLinkedQueue<>();
 
@@ -59,6 +62,7 @@ public final class FakeRpc implements LtRpc {
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
+        whenRegistering.run();
         if (refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
             throw new LiteTimeoutException("the node is busy");
         }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -29,6 +30,9 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class ReattachingLiteTest {
@@ -46,6 +50,11 @@ class ReattachingLiteTest {
     private final Queue<Error> registrationErrors = new ConcurrentLinkedQueue<>();
     private volatile String nodeName = "fake-1";
     private volatile Runnable whenMapping = () -> {};
+    private volatile Runnable whenRegistering = () -> {};
+    /** How many of the next sessions end at once, and their node with them. */
+    private final AtomicInteger shortSessions = new AtomicInteger();
+
+    private final Queue<Thread> attemptsToAttach = new ConcurrentLinkedQueue<>();
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
@@ -56,6 +65,7 @@ class ReattachingLiteTest {
 
     private ReattachingLite open(AttachOptions wanted) {
         return ReattachingLite.attach(wanted, options -> {
+            attemptsToAttach.add(Thread.currentThread());
             if (!nodeIsUp) {
                 throw new NodeUnreachableException("nobody listens");
             }
@@ -71,7 +81,13 @@ class ReattachingLiteTest {
             if (error != null) {
                 attached.rpc().errors.add(error);
             }
+            attached.rpc().whenRegistering = whenRegistering;
             sessions.add(attached);
+            if (shortSessions.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                nodeIsUp = false;
+                attached.lose();
+                attached.ended().toCompletableFuture().join();
+            }
             return sessions.getLast();
         });
     }
@@ -236,6 +252,26 @@ class ReattachingLiteTest {
         assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
         assertThat(sessions).hasSize(3);
         assertThat(sessions.getLast().known("a").calls).hasValue(1);
+    }
+
+    @Test
+    void aWriteIsRepeatedThoughTheNextSessionEndsWhileItMapsAgain() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE);
+        for (boolean writes : List.of(false, true)) {
+            int before = sessions.size();
+            whenMapping = () -> {
+                whenMapping = () -> {};
+                sessions.getLast().lose();
+            };
+            sessions.getLast().known("a").losesSessionInNextCall = true;
+            if (writes) {
+                handle.write(0, BYTES);
+            } else {
+                handle.read(0, BYTES);
+            }
+            assertThat(sessions).hasSize(before + 2);
+            assertThat(sessions.getLast().known("a").calls).hasValue(1);
+        }
     }
 
     @Test
@@ -534,6 +570,40 @@ class ReattachingLiteTest {
                 "all are served in the one after that",
                 () -> sessions.size() == 3 && sessions.getLast().rpc().handlers.size() == 3);
         servers.forEach(RpcServer::close);
+    }
+
+    @Test
+    void aCallThatAttachesLeavesTheRegistrationOfHandlersToAnotherThread() {
+        RpcServer server = lite.rpc().register("f", 1, call -> call.request());
+        AtomicReference<@Nullable Thread> registering = new AtomicReference<>();
+        whenRegistering = () -> registering.set(Thread.currentThread());
+        sessions.getLast().close(); // nobody else is told of this end
+        assertThat(lite.nodes()).hasSize(2);
+        Waits.until(
+                "the function is served in the next session",
+                () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.containsKey("f"));
+        assertThat(registering.get()).isNotSameAs(Thread.currentThread());
+        server.close();
+    }
+
+    @Test
+    void aCallWhoseNewSessionEndsAtOnceLeavesFurtherAttemptsToAnotherThread() {
+        RpcServer server = lite.rpc().register("f", 1, call -> call.request());
+        attemptsToAttach.clear();
+        shortSessions.set(1);
+        sessions.getLast().close(); // nobody else is told of this end
+        Thread node = Thread.ofPlatform().start(() -> {
+            Waits.until("a further attempt was made", () -> attemptsToAttach.size() > 2);
+            nodeIsUp = true;
+        });
+        assertThatThrownBy(() -> lite.rpc().call("fake-1", "f", BYTES, SHORT)).isInstanceOf(LiteException.class);
+        Waits.join(node);
+        assertThat(attemptsToAttach.stream().filter(thread -> thread == Thread.currentThread()))
+                .hasSize(1);
+        Waits.until(
+                "the function is served in the session after that",
+                () -> sessions.size() == 3 && sessions.getLast().rpc().handlers.containsKey("f"));
+        server.close();
     }
 
     @Test
