@@ -61,11 +61,16 @@ public final class MappingTable {
                 return false;
             }
         }
-        byLmr.computeIfAbsent(id, key -> new ArrayList<>(1)).add(mapping);
+        addNew(mapping);
+        return true;
+    }
+
+    /** {@link #add} of the first mapping of an LMR that nobody else knows: it has not changed. */
+    synchronized void addNew(Mapping mapping) {
+        byLmr.computeIfAbsent(mapping.id(), key -> new ArrayList<>(1)).add(mapping);
         if (isHandle(mapping) && lost.getAsBoolean()) {
             mapping.pause();
         }
-        return true;
     }
 
     /** The number of losses of this node's registration so far; call this before reading a record to {@link #resume} by. */

@@ -128,7 +128,8 @@ public final class MemoryService {
         try {
             Mapping mapping = newMapping(lmr, spec.name(), granted, owner, deadline);
             // Add it before anybody else knows the LMR: so this handle gets every change after the publication.
-            kept = mappings.add(mapping, mappings.now());
+            mappings.addNew(mapping);
+            kept = true;
             return mapping;
         } finally {
             if (!kept) {

@@ -16,11 +16,13 @@ import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -123,6 +125,29 @@ class LostRegistrationTest {
 
             assertThat(isUsable(handle)).isTrue();
             handle.free(deadline);
+        }
+    }
+
+    /** Else it could be neither revoked nor freed, while its memory is given to others. */
+    @Test
+    void aHandleOfNewMemoryIsKnownHoweverOftenTheRegistrationIsLostMeanwhile() {
+        MappingTable table = Inside.field(node, "lmrs", LmrServices.class).mappings();
+        AtomicBoolean over = new AtomicBoolean();
+        Thread losing = Thread.ofPlatform().start(() -> {
+            while (!over.get()) {
+                table.changeAll();
+            }
+        });
+        try (TierSession session = node.open("app", "test")) {
+            for (int i = 0; i < 500; i++) {
+                TierHandle handle = session.prepare(local(), Waits.seconds(10));
+                assertThat(table.find(known -> known == handle)).hasSize(1);
+                session.publish(handle, Waits.seconds(10));
+                handle.free(Waits.seconds(10));
+            }
+        } finally {
+            over.set(true);
+            Waits.join(losing);
         }
     }
 
