@@ -6,6 +6,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.memory.Mapping;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,10 +54,20 @@ public final class MasterOperations {
     }
 
     private void free(@Nullable String name, long id, String principal, Deadline deadline) {
-        LmrRecord before = masters.change(name, id, deadline, current -> {
-            Masters.requireMaster(current, principal, "free");
-            return current.withState(LmrRecord.State.FREEING);
-        });
+        AtomicReference<@Nullable LmrRecord> asked = new AtomicReference<>();
+        LmrRecord before = null;
+        try {
+            before = masters.change(name, id, deadline, current -> {
+                Masters.requireMaster(current, principal, "free");
+                asked.set(current);
+                return current.withState(LmrRecord.State.FREEING);
+            });
+        } finally {
+            LmrRecord last = asked.get();
+            if (before == null && last != null && name != null) { // perhaps it was changed, and the answer is lost
+                reclaimer.reclaimIfFreeing(name, last);
+            }
+        }
         reclaimer.reclaim(name, before, deadline);
     }
 

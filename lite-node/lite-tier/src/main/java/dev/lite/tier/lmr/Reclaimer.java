@@ -117,6 +117,14 @@ public final class Reclaimer implements AutoCloseable {
         enqueue(new Reclamation(name, lmr, From.NO_RECORD));
     }
 
+    /**
+     * Reclaims a named LMR in the background if its record says FREEING: the caller asked for that change and got no answer.
+     * Otherwise the change, which may still be on its way, fails.
+     */
+    void reclaimIfFreeing(String name, LmrRecord lmr) {
+        enqueue(new Reclamation(name, lmr, From.FREEING_RECORD));
+    }
+
     /** Reclaims a named LMR, whose record the caller has removed, in the background. */
     void reclaimRemoved(String name, LmrRecord lmr) {
         enqueue(new Reclamation(name, lmr, From.MAPPINGS));
@@ -243,6 +251,8 @@ public final class Reclaimer implements AutoCloseable {
     /** The first step of a reclamation. The last one, removing the record, is only for those that begin with it. */
     private enum From {
         RECORD,
+        /** The steps of {@link #RECORD}, if the record says FREEING. */
+        FREEING_RECORD,
         /** The steps of {@link #MAPPINGS}, if the directory has no record. */
         NO_RECORD,
         MAPPINGS,
@@ -252,7 +262,7 @@ public final class Reclaimer implements AutoCloseable {
     /** The reclamation of one LMR. One thread at a time. */
     private final class Reclamation {
         private final @Nullable String name;
-        private final From from;
+        private From from;
         private final Set<Integer> notified = new HashSet<>();
         private final Set<Integer> given = new HashSet<>();
         private LmrRecord lmr;
@@ -269,6 +279,17 @@ public final class Reclaimer implements AutoCloseable {
             if (from == From.NO_RECORD && records.find(name, lmr.id(), deadline).isPresent()) {
                 log.info("lmr={} name={} was published, although its creator got no answer: it stays", lmr.id(), name);
                 return true;
+            }
+            if (from == From.FREEING_RECORD) {
+                Optional<LmrRecords.Found> found = records.find(name, lmr.id(), deadline);
+                if (found.isEmpty()) {
+                    return true;
+                }
+                LmrRecord current = found.get().lmr();
+                if (current.state() != LmrRecord.State.FREEING) {
+                    return records.replace(name, found.get(), current, deadline); // with a new version
+                }
+                from = From.RECORD;
             }
             return (from != From.RECORD || stopMapping(deadline))
                     && (from == From.EXTENTS || revokeAll(deadline))

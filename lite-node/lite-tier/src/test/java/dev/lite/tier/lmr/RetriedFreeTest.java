@@ -1,8 +1,10 @@
 package dev.lite.tier.lmr;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
@@ -13,15 +15,21 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory whose free must be tried again, because a node did not answer. */
 class RetriedFreeTest {
@@ -30,6 +38,44 @@ class RetriedFreeTest {
 
     private final SimulatedNetwork network =
             new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aFreeWhoseAnswerIsLostIsCompletedAndOneThatDidNotArriveHasNoEffectLater(boolean arrives) {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(1)) {
+            AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
+            LiteNode node = cluster.start(cluster.config("n1"), directory -> {
+                HeldNews news = new HeldNews(directory);
+                seen.set(news);
+                return news;
+            });
+            cluster.awaitConnections();
+            HeldNews news = Objects.requireNonNull(seen.get());
+            LmrServices lmrs = Inside.field(node, "lmrs", LmrServices.class);
+            long before = node.figures().usage().allocatedBytes();
+            LtMemory memory = node.attach("app").memory();
+            LmrSpec spec = LmrSpec.of(1 << 20).withName("x").withPlacement(Placement.local());
+            LmrHandle made = memory.malloc(spec);
+            if (arrives) {
+                news.loseNextAnswer();
+            } else {
+                news.delayNextChange();
+            }
+
+            assertThatExceptionOfType(LiteException.class).isThrownBy(made::free);
+
+            Waits.until("it is settled", () -> lmrs.reclaimer().waiting() == 0);
+            if (arrives) {
+                assertThat(node.figures().usage().allocatedBytes()).isEqualTo(before);
+                made = memory.malloc(spec);
+            } else {
+                assertThat(news.makeDelayedChange()).isFalse();
+            }
+            made.write(0, new byte[8]);
+            made.free();
+            assertThat(node.figures().usage().allocatedBytes()).isEqualTo(before);
+        }
+    }
 
     /** An application does that when the arena is full. It would never succeed if its attempts kept memory from being freed. */
     @Test
