@@ -200,7 +200,7 @@ public final class Masters {
                 return found;
             }
             if (isAbandoned(id, move, own)) {
-                undo(name, found, null, deadline);
+                boolean unused = undo(name, found, null, deadline);
             } else if (deadline.passed()) {
                 throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
             } else {
@@ -215,7 +215,7 @@ public final class Masters {
         if (found.isPresent()) {
             Move move = found.get().lmr().move();
             if (move != null && isAbandoned(id, move, false)) {
-                undo(name, found.get(), null, deadline);
+                boolean unused = undo(name, found.get(), null, deadline);
             }
         }
     }
@@ -322,19 +322,42 @@ public final class Masters {
             copyAll(move, held.lmr(), destination, copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
             requireWanted(destination, id);
-            done = records.replace(name, copied, copied.lmr().moved(), deadline);
+            before = copied.lmr();
+            done = complete(name, copied, move, deadline);
             if (!done) {
                 throw new LmrUnavailableException("LMR %d changed during its move".formatted(id));
             }
-            before = copied.lmr();
         } finally {
             if (!begun) {
                 reclaimer.giveBackLater(extents(before, fresh));
             } else if (!done) {
-                settle(name, id, move, fresh, List.copyOf(copies));
+                settle(name, before, move, fresh, List.copyOf(copies));
             }
         }
         afterMove(name, before, without(before.shares(), target.shares()), deadline);
+    }
+
+    /** Makes the last change of a move; false if the record has changed. If the answer is lost, the record decides. */
+    private boolean complete(@Nullable String name, LmrRecords.Found copied, Move move, Deadline deadline) {
+        LmrRecord lmr = copied.lmr();
+        try {
+            return records.replace(name, copied, lmr.moved(), deadline);
+        } catch (LiteException lost) {
+            try {
+                if (records.find(name, lmr.id(), Deadline.in(UNDO))
+                        .filter(found -> hasMoved(found.lmr(), move))
+                        .isPresent()) {
+                    return true;
+                }
+            } catch (LiteException unknown) {
+                lost.addSuppressed(unknown);
+            }
+            throw lost;
+        }
+    }
+
+    private static boolean hasMoved(LmrRecord current, Move move) {
+        return current.move() == null && current.shares().equals(move.shares());
     }
 
     /** The shares that are not among the others. */
@@ -372,18 +395,19 @@ public final class Masters {
      */
     private void settle(
             @Nullable String name,
-            long id,
+            LmrRecord before,
             Move move,
             List<Share> fresh,
             List<CompletableFuture<@Nullable Void>> copies) {
-        if (trySettle(name, id, move, fresh, copies)) {
+        if (trySettle(name, before, move, fresh, copies)) {
             return;
         }
+        long id = before.id();
         log.warn("the move of lmr={} failed and is not undone yet; trying again", id);
         try {
             executor.execute(() -> {
                 // Later, a record without the move tells nothing about the fresh memory: the scan for orphans frees it.
-                while (!trySettle(name, id, move, List.of(), copies)) {
+                while (!trySettle(name, before, move, List.of(), copies)) {
                     Polling.sleepNs(UNDO_PAUSE_NS);
                     if (Thread.currentThread().isInterrupted()) {
                         return; // this node stops
@@ -398,14 +422,16 @@ public final class Masters {
     /**
      * Settles a failed move: the record decides whether its last change succeeded after all.
      *
+     * @param before the record before the move
      * @return false if the directory or another node does not answer
      */
     private boolean trySettle(
             @Nullable String name,
-            long id,
+            LmrRecord before,
             Move move,
             List<Share> fresh,
             List<CompletableFuture<@Nullable Void>> copies) {
+        long id = before.id();
         Deadline deadline = Deadline.in(UNDO);
         try {
             Optional<LmrRecords.Found> found = records.find(name, id, deadline);
@@ -414,14 +440,17 @@ public final class Masters {
             }
             LmrRecord current = found.get().lmr();
             if (move.equals(current.move())) {
-                undo(name, found.get(), copies, deadline);
+                return undo(name, found.get(), copies, deadline);
+            }
+            if (hasMoved(current, move)) {
+                afterMove(name, before, without(before.shares(), move.shares()), deadline);
                 return true;
             }
-            if (current.move() == null && !current.shares().equals(move.shares())) {
+            if (current.move() == null) {
                 // The request that begins the move may still be on its way. A new version makes it fail.
                 boolean unused = records.replace(name, found.get(), current, deadline);
             }
-            if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
+            if (!fresh.isEmpty()) {
                 whenOver(copies, () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
             return true;
@@ -439,8 +468,9 @@ public final class Masters {
      * Undoes a move.
      *
      * @param copies the copies that its mover started, or null if not known: then this asks the nodes that copy
+     * @return false if its record has changed
      */
-    private void undo(
+    private boolean undo(
             @Nullable String name,
             LmrRecords.Found found,
             @Nullable List<CompletableFuture<@Nullable Void>> copies,
@@ -458,7 +488,9 @@ public final class Masters {
                     lmr.id(),
                     fresh.stream().map(Share::node).toList());
             notifyReachableMappers(name, lmr.id(), deadline);
+            return true;
         }
+        return false;
     }
 
     /** Waits until the nodes that copy for a dead mover have finished. */

@@ -1,5 +1,6 @@
 package dev.lite.tier.operator;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
@@ -111,9 +112,21 @@ public final class OperatorActions implements OrderExecutor.Actions {
             evacuate(name, id, self.id(), wanted, deadline);
             moved = true;
         } finally {
-            if (!moved) {
+            if (!moved && liesHere(name, lmr)) {
                 sync.stayHome(ref);
             }
+        }
+    }
+
+    /** Whether a word lies where it did before its move failed: that may have lost only its last answer. */
+    private boolean liesHere(String name, LmrRecord before) {
+        try {
+            return lmrs.records()
+                    .find(name, before.id(), Deadline.in(timeout))
+                    .filter(found -> found.lmr().shares().equals(before.shares()))
+                    .isPresent();
+        } catch (LiteException unknown) {
+            return true; // else nobody could use it, if it does
         }
     }
 

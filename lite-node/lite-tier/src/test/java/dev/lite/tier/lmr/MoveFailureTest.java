@@ -2,6 +2,7 @@ package dev.lite.tier.lmr;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.Extent;
 import dev.lite.api.LiteException;
@@ -187,6 +188,38 @@ class MoveFailureTest {
             LmrHandle mapped = cluster.attach(1).memory().map("moving", Permission.MASTER, Permission.READ);
             mapped.moveTo("n0");
             assertThat(Arrays.equals(all(mapped), bytes)).isTrue();
+        }
+    }
+
+    @Test
+    void aMoveWhoseLastAnswerIsLostIsDone() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
+            LiteNode mover = cluster.start(cluster.config("n2"), directory -> {
+                HeldNews news = new HeldNews(directory);
+                seen.set(news);
+                return news;
+            });
+            cluster.awaitConnections();
+            HeldNews news = Objects.requireNonNull(seen.get());
+            LmrHandle made = mover.attach("app").memory().malloc(spec());
+            byte[] bytes = content();
+            made.write(0, bytes);
+            LmrHandle other = cluster.attach(1).memory().map("moving", DATA[0], DATA);
+            long allocated = allocated(cluster, 3);
+            AtomicReference<@Nullable Throwable> failed = new AtomicReference<>();
+            Thread moving = Thread.ofPlatform().unstarted(() -> failed.set(catchThrowable(() -> made.moveTo("n0"))));
+            HeldNews.HeldAnswer copied = news.holdMovingRecord(moving, 1);
+            moving.start();
+            Waits.until("the bytes are copied", copied::isHeld);
+            news.loseNextAnswer();
+            copied.release();
+            Waits.join(moving);
+
+            assertThat(failed).hasNullValue();
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n0");
+            assertThat(Arrays.equals(all(other), bytes)).isTrue();
+            Waits.until("the memory at the former node is free", () -> allocated(cluster, 3) == allocated);
         }
     }
 
