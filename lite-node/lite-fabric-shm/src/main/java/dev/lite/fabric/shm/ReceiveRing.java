@@ -15,6 +15,12 @@ final class ReceiveRing {
      * @param memoryBytes size of that memory
      */
     ReceiveRing(long ring, int entries, long memory, long memoryBytes) {
+        this(ring, entries, memory, memoryBytes, 0);
+    }
+
+    /** @param consumed the number of entries that were received before */
+    ReceiveRing(long ring, int entries, long memory, long memoryBytes, long consumed) {
+        this.consumed = consumed;
         this.ring = ring;
         this.entries = entries;
         this.memory = memory;

@@ -20,6 +20,10 @@ final class RingLayout {
 
     private static final long CONSUMED = 0;
     private static final long ENTRIES = PADDING_BYTES;
+    /** A sender counts its entries in so many bits; then it begins with 0 again. */
+    static final int POSITION_BITS = 44;
+
+    private static final long POSITION_MASK = (1L << POSITION_BITS) - 1;
     private static final int ENTRY_BYTES = 128;
     private static final int WHERE = 8;
     private static final int DATA = 16;
@@ -87,8 +91,8 @@ final class RingLayout {
         return (int) (entry >>> Integer.SIZE) == lap(entries, position);
     }
 
-    /** The lap of a position. It wraps after 2^32 laps, which is harmless: an entry can only be from this lap or the previous one. */
+    /** The lap of a position, of which only {@value #POSITION_BITS} bits count. It wraps after at most 2^32 laps, which is harmless: an entry can only be from this lap or the previous one. */
     private static int lap(int entries, long position) {
-        return (int) (position >>> Integer.numberOfTrailingZeros(entries)) + 1;
+        return (int) ((position & POSITION_MASK) >>> Integer.numberOfTrailingZeros(entries)) + 1;
     }
 }

@@ -13,20 +13,27 @@ final class SendRing {
     /** No room. */
     static final long NONE = -1;
 
-    private static final int HELD_BITS = 20;
+    private static final int HELD_BITS = Long.SIZE - RingLayout.POSITION_BITS;
     private static final long HELD_MASK = (1L << HELD_BITS) - 1;
     private static final long ONE_POSITION = 1L << HELD_BITS;
 
     private final long ring;
     private final int entries;
     /** Above {@link #HELD_BITS}: number of positions taken so far; below: number of threads with reserved room but no position yet. */
-    private final AtomicLong taken = new AtomicLong();
+    private final AtomicLong taken;
     /** The number of consumed entries when it was last read. */
-    private final AtomicLong consumedSeen = new AtomicLong();
+    private final AtomicLong consumedSeen;
 
     SendRing(long ring, int entries) {
+        this(ring, entries, 0);
+    }
+
+    /** @param sent the number of entries that were sent and consumed before */
+    SendRing(long ring, int entries, long sent) {
         this.ring = ring;
         this.entries = entries;
+        taken = new AtomicLong(sent << HELD_BITS);
+        consumedSeen = new AtomicLong(sent);
     }
 
     /** Takes a position, or returns {@link #NONE}. {@link #publish} must follow soon. */
@@ -43,8 +50,9 @@ final class SendRing {
     private long tryAdd(long what) {
         while (true) {
             long before = taken.get();
-            long used = (before >>> HELD_BITS) + (before & HELD_MASK);
-            if (used - consumedSeen.getOpaque() >= entries && used - refreshConsumed() >= entries) {
+            long position = before >>> HELD_BITS;
+            long room = entries - (before & HELD_MASK);
+            if (distance(position, consumedSeen.getOpaque()) >= room && distance(position, refreshConsumed()) >= room) {
                 return NONE;
             }
             if (taken.compareAndSet(before, before + what)) {
@@ -57,11 +65,16 @@ final class SendRing {
     private long refreshConsumed() {
         long seen = consumedSeen.get();
         long consumed = RawMemory.getLongAcquire(RingLayout.consumedAddress(ring));
-        if (consumed > seen && consumed <= taken.get() >>> HELD_BITS) {
+        if (distance(consumed, seen) > 0 && distance(consumed, taken.get() >>> HELD_BITS) <= 0) {
             consumedSeen.compareAndSet(seen, consumed);
             return consumed;
         }
         return seen;
+    }
+
+    /** How much one count of entries is ahead of another. Positions begin again after their last one, so only their bits count. */
+    private static long distance(long count, long of) {
+        return (count - of) << HELD_BITS >> HELD_BITS;
     }
 
     /** Takes the position for reserved room. {@link #publish} must follow at once. */

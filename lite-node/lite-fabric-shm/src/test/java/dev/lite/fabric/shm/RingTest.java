@@ -9,6 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RingTest {
     private static final int ENTRIES = 4;
@@ -94,6 +96,35 @@ class RingTest {
         }
         RawMemory.putLongVolatile(RingLayout.consumedAddress(base), 1);
         assertThat(send.tryTake()).isEqualTo(ENTRIES);
+    }
+
+    /** Comes after months at millions of messages per second. */
+    @ParameterizedTest
+    @ValueSource(ints = {4, 1 << 16})
+    void aRingGoesOnWhenItsPositionsBeginAgain(int entries) {
+        long sent = (1L << RingLayout.POSITION_BITS) - 2L * entries;
+        try (SharedMemory large = SharedMemory.createMemfd("ring-test", RingLayout.bytes(entries))) {
+            long ring = RingLayout.fromConnecting(large.address());
+            RawMemory.putLongVolatile(RingLayout.consumedAddress(ring), sent);
+            SendRing sender = new SendRing(ring, entries, sent);
+            ReceiveRing receiver = new ReceiveRing(ring, entries, target.address(), TARGET_BYTES, sent);
+            for (int lap = 0; lap < 5; lap++) {
+                assertThat(receiver.hasNext()).isFalse();
+                for (int i = 0; i < entries; i++) {
+                    send(sender, i);
+                }
+                assertThat(sender.tryTake()).isEqualTo(SendRing.NONE);
+                assertThat(sender.tryHold()).isFalse();
+                for (int i = 0; i < entries; i++) {
+                    assertThat(receiver.hasNext()).isTrue();
+                    assertThat(receiver.next()).isEqualTo(i);
+                    if (i == entries / 2) { // and once in the middle, so that laps begin everywhere
+                        send(sender, entries);
+                    }
+                }
+                assertThat(receiver.next()).isEqualTo(entries);
+            }
+        }
     }
 
     @Test
