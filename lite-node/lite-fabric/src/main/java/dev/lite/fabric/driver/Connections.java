@@ -425,7 +425,10 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         if (current == null) {
             return true;
         }
-        current.stop();
+        attempt(() -> {
+            current.stop();
+            return 0;
+        });
         Deadline deadline = Deadline.in(DriverEndpoint.CLOSE_WAIT);
         for (E endpoint : left) {
             attempt(() -> {
@@ -449,13 +452,13 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return alone;
     }
 
-    /** While this closes, a failure of the device or the handler at one endpoint must not keep the others from ending. */
+    /** While this closes, a failure of the device, of the handler or at one endpoint must not keep the others from ending. */
     private void attempt(IntSupplier step) {
         try {
             int unused = step.getAsInt();
         } catch (RuntimeException | Error e) {
             Unrecoverable.report(e);
-            LOG.error("{}: closing a connection failed; continuing", node, e);
+            LOG.error("{}: a step of closing the connections failed; continuing", node, e);
         }
     }
 

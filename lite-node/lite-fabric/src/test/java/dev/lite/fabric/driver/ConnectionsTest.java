@@ -9,6 +9,8 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -102,6 +104,7 @@ class ConnectionsTest {
     private final class FakeDriver implements Connections.Driver<FakeEndpoint, FakeLink>, Connector<FakeEndpoint> {
         final CountDownLatch connecting = new CountDownLatch(1);
         boolean flushLater;
+        boolean stopFails;
 
         @Override
         public FakeEndpoint create(boolean accepted) {
@@ -122,7 +125,11 @@ class ConnectionsTest {
         }
 
         @Override
-        public void stop() {}
+        public void stop() {
+            if (stopFails) {
+                throw new UncheckedIOException(new IOException("the socket's file cannot be deleted"));
+            }
+        }
 
         @Override
         public void opened(FakeEndpoint endpoint, FakeLink link) {
@@ -228,6 +235,21 @@ class ConnectionsTest {
         assertThat(connections.hasWork()).isTrue();
         assertThat(connections.poll(100)).isEqualTo(2);
         assertThat(calls).endsWith("failed 2", "failed 1", "failed 0", "finished", "disconnected: the peer is gone");
+    }
+
+    /** Else peers would keep connections that nobody polls. */
+    @Test
+    void aDriverThatCannotStopListeningEndsItsConnections() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        endpoint.outstanding = 1;
+        assertThat(connections.poll(100)).isEqualTo(1);
+        driver.stopFails = true;
+
+        assertThat(connections.close()).isTrue();
+
+        assertThat(endpoint.cuts).isOne();
+        assertThat(calls).contains("failed 0", "finished").anyMatch(call -> call.startsWith("disconnected: "));
     }
 
     @Test
