@@ -4,6 +4,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.wire.Wire;
 import dev.lite.os.wire.WireException;
 import java.lang.foreign.Arena;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -32,8 +33,8 @@ final class Inbound {
     }
 
     static final int BUFFER_BYTES = 16 << 10;
-    /** A longer pause between two changes of memory is checked for a reset; a close waits twice as long for an answer. */
-    static final long PAUSE_NS = TcpEndpoint.CLOSE_WAIT.toNanos() / 2;
+    /** A change of memory is executed only if no reset was seen in the last so many nanoseconds; a close waits longer after its reset. */
+    static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(5);
     /** Longest payload that is copied to its destination as a whole. */
     private static final int WHOLE_MAX = BUFFER_BYTES - Frame.HEADER_BYTES - Frame.ALIGNMENT;
 
@@ -75,8 +76,8 @@ final class Inbound {
     /** Whether the last receive emptied the socket and no step has returned {@link Step#IDLE} since. */
     private boolean drained;
 
-    /** When the last change of memory was allowed. */
-    private long changedNs = System.nanoTime();
+    /** When this last looked for a reset. */
+    private long lookedNs = System.nanoTime();
 
     private long context;
     private int immediate;
@@ -312,15 +313,17 @@ final class Inbound {
     }
 
     /**
-     * Before a change of memory. If this thread did not run for long, a peer that closed the connection has meanwhile
-     * stopped waiting and reset it. The peer relies on it that nothing is executed after that.
+     * Before a change of memory. A peer that closed the connection may have stopped waiting and reset it, because this
+     * thread did not run for long, or has much to do. The peer relies on it that nothing is executed after that.
      */
     private void requireNoReset() {
         long now = System.nanoTime();
-        if (now - changedNs > PAUSE_NS && wire.isReset()) {
-            throw new WireException("it reset the connection");
+        if (now - lookedNs > LOOK_NS) {
+            if (wire.isReset()) {
+                throw new WireException("it reset the connection");
+            }
+            lookedNs = now;
         }
-        changedNs = now;
     }
 
     private void refuse() {

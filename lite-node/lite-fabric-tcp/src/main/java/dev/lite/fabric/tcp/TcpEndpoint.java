@@ -8,6 +8,8 @@ import dev.lite.fabric.driver.DriverEndpoint;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.SomeLanes;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A connection to one peer: its lanes. */
@@ -22,6 +24,12 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     private boolean released;
 
     private static final int ALL_LANES = -1;
+
+    /** After this time, a peer whose connection was reset has looked for that. */
+    private static final long RESET_NS = 2 * Inbound.LOOK_NS;
+
+    /** Held while one thread cuts: others that wait for the same sockets would delay the reset. */
+    private final ReentrantLock cutting = new ReentrantLock();
 
     private final Streams streams;
     private final boolean opensStreams;
@@ -184,35 +192,60 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
             return;
         }
         try {
-            cut(current, deadline);
+            cutting.lock(); // held for a bounded time
+            try {
+                if (!isCut()) {
+                    cut(current, deadline);
+                }
+            } finally {
+                cutting.unlock();
+            }
         } finally {
             unhold();
         }
     }
 
+    /** Whether the peer may still execute a post that changes its memory, after the end. Posts nothing more. Poll role. */
+    boolean mayChangePeer() {
+        var current = link();
+        return current != null && !isCut() && cutLanes(current);
+    }
+
     /**
      * Cuts the lanes. If an operation that changes the peer's memory may still lie in a socket of the peer, waits until
-     * the peer has executed it and answered the end of the lanes with its own end. A peer that does not answer in time
-     * did not run for that long. Then this resets the connection, and the peer, after such a pause, looks for a reset
-     * before it changes its memory.
+     * the peer has executed it and answered the end of the lanes with its own end. If a peer does not answer in time, this
+     * resets the connection, and waits until the peer looks for a reset before it changes its memory.
      */
     private static void cut(TcpLink link, Deadline deadline) {
-        boolean changes = false;
-        for (var lane : link.lanes()) {
-            lane.cut();
-            changes |= lane.outbound.operations.hasChange();
-        }
-        if (!changes) {
+        if (!cutLanes(link)) {
             return;
         }
         for (var lane : link.lanes()) {
             lane.endOutput();
         }
+        boolean reset = false;
         for (var lane : link.lanes()) {
             if (!lane.awaitPeerEnd(deadline.remainingNs())) {
                 lane.reset();
+                reset = true;
             }
         }
+        if (reset) {
+            long resetNs = System.nanoTime();
+            while (System.nanoTime() - resetNs < RESET_NS) {
+                Polling.sleepNs(RESET_NS); // returns at once while this thread is interrupted
+            }
+        }
+    }
+
+    /** Cuts the lanes; returns whether the peer may have operations that change its memory. */
+    private static boolean cutLanes(TcpLink link) {
+        boolean changes = false;
+        for (var lane : link.lanes()) {
+            lane.cut();
+            changes |= lane.outbound.operations.hasChange();
+        }
+        return changes;
     }
 
     /** The link, which stays until {@link #unhold}; null if there is none or it is released. */

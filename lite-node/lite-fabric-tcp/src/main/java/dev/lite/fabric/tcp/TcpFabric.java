@@ -12,6 +12,7 @@ import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Unrecoverable;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -162,7 +163,22 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     @Override
     public boolean ended(TcpEndpoint endpoint) {
-        return true;
+        if (!endpoint.mayChangePeer()) {
+            return true;
+        }
+        try { // who hears of a failed post relies on it that the peer does not execute it any more
+            return !connections.run("cut", () -> {
+                try {
+                    endpoint.close();
+                } finally {
+                    boolean unused = connections.inPollRole(() -> connections.flush(endpoint));
+                }
+            });
+        } catch (RuntimeException | Error e) { // no memory for a thread
+            Unrecoverable.report(e);
+            LOG.error("{}: operations at {} fail although it may still execute them", config.node(), endpoint, e);
+            return true;
+        }
     }
 
     @Override

@@ -4,10 +4,13 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.wire.WireException;
+import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,6 +43,79 @@ class LateChangeTest {
             assertThat(a.memory.asSlice(0, 2048).toArray(JAVA_LONG)).containsOnly(0);
             assertThat(a.immediates).isEmpty();
             TestNode.until("all ended", () -> b.failures == 4, b);
+        }
+    }
+
+    /** As after a failure of one of several lanes. */
+    @Test
+    void anOperationThatFailedWithItsConnectionIsNotExecutedLater() {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            b.memory.set(JAVA_LONG, 0, VALUE);
+            for (int round = 1; round <= 5; round++) { // the first ones are slow, and a looks for a reset meanwhile
+                int rounds = round;
+                var toA = b.connectTo(a);
+                pause();
+                assertThat(toA.fetchAdd(64, 1, b.address() + 64, 1)).isEqualTo(Post.ACCEPTED);
+                TestNode.until("a has just looked for a reset", () -> b.completed.size() == rounds, b, a);
+                assertThat(toA.write(0, b.address(), Long.BYTES, 2)).isEqualTo(Post.ACCEPTED);
+                assertThat(toA.fetchAdd(8, VALUE, b.address() + 8, 3)).isEqualTo(Post.ACCEPTED);
+                int sent = b.fabric.poll(16);
+                assertThat(sent).isZero();
+                ((TcpEndpoint) toA).lost("the test breaks it", FabricError.FLUSHED);
+
+                // Nobody polls a meanwhile.
+                TestNode.until("all have failed", () -> b.failures == 2 * rounds, b);
+                for (int i = 0; i < 4; i++) {
+                    int unused = a.fabric.poll(16);
+                }
+                assertThat(a.memory.asSlice(0, 64).toArray(JAVA_LONG)).containsOnly(0);
+                TestNode.until("disconnected", () -> a.disconnected.size() == rounds, a);
+            }
+        }
+    }
+
+    @Test
+    void anOperationIsNotExecutedAfterTheFirstOfTwoClosesReturned() {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            var toA = b.connectTo(a);
+            b.memory.set(JAVA_LONG, 0, VALUE);
+            assertThat(toA.write(0, b.address(), Long.BYTES, 1)).isEqualTo(Post.ACCEPTED);
+            Thread second = Thread.ofPlatform().start(() -> {
+                Waits.pass(TcpEndpoint.CLOSE_WAIT.dividedBy(2));
+                toA.close();
+            });
+
+            toA.close();
+
+            int unused = a.fabric.poll(16);
+            assertThat(a.memory.get(JAVA_LONG, 0)).isZero();
+            Waits.join(second);
+            TestNode.until("disconnected", () -> !a.disconnected.isEmpty(), a);
+            assertThat(a.memory.get(JAVA_LONG, 0)).isZero();
+        }
+    }
+
+    @Test
+    void anOwnerThatAlwaysHasSomethingToExecuteLooksForAResetAllTheSame() {
+        try (var arena = Arena.ofConfined()) {
+            var memory = arena.allocate(MEMORY_BYTES, 8);
+            var wire = new CountingWire(arena);
+            var inbound = inbound(wire, memory, arena);
+            wire.reset = true;
+            assertThatExceptionOfType(WireException.class)
+                    .isThrownBy(() -> {
+                        for (int i = 0; i < 100; i++) {
+                            wire.input = frame(arena, Frame.FETCH_ADD, 0);
+                            wire.read = false;
+                            while (memory.get(JAVA_LONG, 0) == i * VALUE) {
+                                inbound.step();
+                            }
+                            Waits.pass(Duration.ofNanos(Inbound.LOOK_NS / 4));
+                        }
+                    })
+                    .withMessageContaining("reset");
         }
     }
 
@@ -107,7 +183,7 @@ class LateChangeTest {
     /** As if this thread had not run. */
     private static void pause() {
         long start = System.nanoTime();
-        while (System.nanoTime() - start <= Inbound.PAUSE_NS) {
+        while (System.nanoTime() - start <= Inbound.LOOK_NS) {
             Thread.onSpinWait();
         }
     }

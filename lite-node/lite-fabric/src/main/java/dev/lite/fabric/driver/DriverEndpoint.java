@@ -144,6 +144,11 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         return closedHere;
     }
 
+    /** Whether {@link #cut} has returned, so that no post can touch the peer's memory any more. Any thread. */
+    protected final boolean isCut() {
+        return cut;
+    }
+
     /** Poll role: whether the handler knows the connection, and it has not ended. */
     public final boolean isLive() {
         return announced && end.get() == null;
