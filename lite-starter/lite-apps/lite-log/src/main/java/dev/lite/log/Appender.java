@@ -1,9 +1,9 @@
 package dev.lite.log;
 
-import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -14,14 +14,15 @@ final class Appender {
     private static final long PAUSE_NS_MIN = 200_000;
     private static final long PAUSE_NS_MAX = 50_000_000;
 
-    private final Lite lite;
+    private final CompletableFuture<String> ended;
     private final String log;
     private final Segments segments;
     private final Writers writers;
     private final Duration deadline;
 
-    Appender(Lite lite, String log, Segments segments, Writers writers, Duration deadline) {
-        this.lite = lite;
+    /** @param ended completes when the session has ended for ever */
+    Appender(CompletableFuture<String> ended, String log, Segments segments, Writers writers, Duration deadline) {
+        this.ended = ended;
         this.log = log;
         this.segments = segments;
         this.writers = writers;
@@ -155,7 +156,7 @@ final class Appender {
 
         boolean isOver(LiteException error) {
             boolean passes = switch (error.code()) {
-                case SESSION_LOST -> !lite.ended().toCompletableFuture().isDone();
+                case SESSION_LOST -> !ended.isDone();
                 case TIMEOUT, LMR_UNAVAILABLE, NODE_UNREACHABLE, CLUSTER_UNAVAILABLE -> true;
                 case LIMIT_EXCEEDED -> true; // a cleaner may free memory
                 default -> false;

@@ -33,6 +33,7 @@ public final class LiteLog implements AutoCloseable {
     private static final int SPARE_FRAME_BYTES_MAX = 1 << 20;
 
     private final Lite lite;
+    private final CompletableFuture<String> ended;
     private final Metadata metadata;
     private final LogSpec spec;
     private final Segments segments;
@@ -53,15 +54,22 @@ public final class LiteLog implements AutoCloseable {
 
     private volatile boolean closed;
 
-    LiteLog(Lite lite, Metadata metadata, LogSpec spec, boolean writable, Duration deadline) {
+    LiteLog(
+            Lite lite,
+            CompletableFuture<String> ended,
+            Metadata metadata,
+            LogSpec spec,
+            boolean writable,
+            Duration deadline) {
         this.lite = lite;
+        this.ended = ended;
         this.metadata = metadata;
         this.spec = spec;
         segments = new Segments(lite.memory(), metadata, spec, writable, deadline);
         locks = new LogLocks(lite.sync(), metadata.log, deadline);
         consumers = new Consumers(metadata, locks);
         writers = new Writers(lite, metadata, this::endPosition);
-        appender = new Appender(lite, metadata.log, segments, writers, deadline);
+        appender = new Appender(ended, metadata.log, segments, writers, deadline);
         transactionBytesMax = segments.geometry().transactionUnitsMax() * Segment.UNIT_BYTES;
         batches = new BatchAppender(metadata.log, appender, transactionBytesMax, deadline);
     }
@@ -299,7 +307,7 @@ public final class LiteLog implements AutoCloseable {
         synchronized (cleaning) {
             LogCleaner started = cleaner;
             if (started == null || started.hasEnded()) {
-                started = new LogCleaner(metadata, lite, locks, spec, consumers);
+                started = new LogCleaner(metadata, lite.memory(), ended, locks, spec, consumers);
                 started.start();
                 cleaner = started;
             }

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -36,6 +37,9 @@ public final class LiteLogs implements AutoCloseable {
     private static final Set<Permission> WRITER = EnumSet.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
 
     private final Lite lite;
+    /** Asked for once: each stage that a session gives stays in its memory until it ends. */
+    private final CompletableFuture<String> ended;
+
     private final Duration deadline;
     private final Set<LiteLog> open = ConcurrentHashMap.newKeySet();
 
@@ -54,6 +58,7 @@ public final class LiteLogs implements AutoCloseable {
             throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
         }
         this.deadline = deadline.compareTo(DEADLINE_MAX) < 0 ? deadline : DEADLINE_MAX;
+        ended = lite.ended().toCompletableFuture();
     }
 
     /**
@@ -151,7 +156,7 @@ public final class LiteLogs implements AutoCloseable {
     private LiteLog completed(Metadata metadata, LogSpec spec) {
         if (metadata.state() == Metadata.STATE_NEW) {
             metadata.store(spec);
-            LiteLog log = new LiteLog(lite, metadata, spec, true, deadline);
+            LiteLog log = new LiteLog(lite, ended, metadata, spec, true, deadline);
             boolean ready = false;
             try {
                 log.prepare();
@@ -165,7 +170,7 @@ public final class LiteLogs implements AutoCloseable {
             }
         }
         requireReady(metadata);
-        return new LiteLog(lite, metadata, metadata.spec(), true, deadline);
+        return new LiteLog(lite, ended, metadata, metadata.spec(), true, deadline);
     }
 
     private LogLocks locks(String name) {
@@ -201,7 +206,7 @@ public final class LiteLogs implements AutoCloseable {
                         .close();
             }
             requireReady(metadata);
-            LiteLog log = new LiteLog(lite, metadata, metadata.spec(), writable, deadline);
+            LiteLog log = new LiteLog(lite, ended, metadata, metadata.spec(), writable, deadline);
             done = true;
             return remember(log);
         } finally {

@@ -1,7 +1,6 @@
 package dev.lite.log;
 
 import dev.lite.api.HeldLock;
-import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -10,10 +9,10 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import java.lang.System.Logger;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.BooleanSupplier;
 
 /**
  * Frees the oldest segments of a log, on a thread of its own. Of all cleaners of a log, the one that holds the lock {@code
@@ -34,13 +33,20 @@ public final class LogCleaner implements AutoCloseable {
     private final CountDownLatch end = new CountDownLatch(1);
     private final Thread thread;
     private final AtomicLong removed = new AtomicLong();
-    private final BooleanSupplier isSessionOver;
+    private final CompletableFuture<String> sessionEnded;
     private volatile boolean elected;
 
-    LogCleaner(Metadata metadata, Lite lite, LogLocks locks, LogSpec spec, Consumers consumers) {
-        isSessionOver = () -> lite.ended().toCompletableFuture().isDone();
+    /** @param sessionEnded completes when the session has ended for ever */
+    LogCleaner(
+            Metadata metadata,
+            LtMemory memory,
+            CompletableFuture<String> sessionEnded,
+            LogLocks locks,
+            LogSpec spec,
+            Consumers consumers) {
         this.metadata = metadata;
-        this.memory = lite.memory();
+        this.memory = memory;
+        this.sessionEnded = sessionEnded;
         this.locks = locks;
         this.spec = spec;
         this.consumers = consumers;
@@ -80,7 +86,7 @@ public final class LogCleaner implements AutoCloseable {
                 return; // the log was closed or deleted
             } catch (RuntimeException | Error e) { // also an Error: the log would not be cleaned any more
                 elected = false; // the lock was released
-                if (end.getCount() == 0 || isSessionOver.getAsBoolean()) {
+                if (end.getCount() == 0 || sessionEnded.isDone()) {
                     return;
                 }
                 System.getLogger(LogCleaner.class.getName())

@@ -110,6 +110,20 @@ class CleanerTest {
         assertThat(cleaner.segmentsRemoved()).isEqualTo(3);
     }
 
+    /** Each stage that a session gives stays in its memory until it ends. */
+    @Test
+    void anErrorDoesNotLetTheCleanerAskItsSessionAgainForItsEnd() {
+        fixture.create("asked", small().withRetentionBytes(0));
+        AtomicInteger asked = new AtomicInteger();
+        LiteLog log = new LiteLogs(FaultySession.countingEnds(failingOnce(fixture.session(0)), asked)).open("asked");
+        LogCleaner cleaner = log.startCleaner();
+        Waits.until("it is elected", cleaner::isElected);
+        int before = asked.get();
+        fill(log, 4);
+        Waits.until("segments 0 to 2 are removed", () -> first(log) == 3);
+        assertThat(asked).hasValue(before);
+    }
+
     /** The first mapping of a segment by a cleaner fails. */
     private static Lite failingOnce(Lite lite) {
         AtomicBoolean once = new AtomicBoolean();

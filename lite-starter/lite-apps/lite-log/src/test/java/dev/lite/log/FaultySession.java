@@ -7,6 +7,7 @@ import dev.lite.api.LtMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A session whose operations on the segments of logs fail, wait or end as a test decides. Any thread. */
 final class FaultySession {
@@ -76,6 +77,17 @@ final class FaultySession {
                 new Class<?>[] {Lite.class},
                 (self, method, arguments) ->
                         method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+    }
+
+    /** Counts how often it is asked for its end. */
+    static Lite countingEnds(Lite lite, AtomicInteger asked) {
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(), new Class<?>[] {Lite.class}, (self, method, arguments) -> {
+                    if (method.getName().equals("ended")) {
+                        asked.incrementAndGet();
+                    }
+                    return method.invoke(lite, arguments);
+                });
     }
 
     private static <T> T proxy(Class<T> type, T target, Faults faults) {

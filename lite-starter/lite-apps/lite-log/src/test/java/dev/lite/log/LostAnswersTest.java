@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.SessionLostException;
 import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
 import java.io.IOException;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -98,6 +100,25 @@ class LostAnswersTest {
             assertThat(next.join()).isNotNegative();
             log.close();
             assertThat(LogFixture.read(plain.reader(0))).containsExactly("next");
+        }
+    }
+
+    /** Each stage that a session gives stays in its memory until it ends. */
+    @Test
+    void aSessionThatIsLostForAMomentIsAskedOnceForItsEnd() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            fixture.create("lost", LogFixture.small());
+            AtomicInteger losses = new AtomicInteger(3);
+            AtomicInteger asked = new AtomicInteger();
+            Lite faulty = FaultySession.of(fixture.session(0), (executed, operation) -> {
+                if (!executed && operation.equals("fetchAdd") && losses.getAndDecrement() > 0) {
+                    throw new SessionLostException("the node restarts");
+                }
+            });
+            LiteLog log = new LiteLogs(FaultySession.countingEnds(faulty, asked), Waits.seconds(20)).open("lost");
+            assertThat(log.append(LogFixture.bytes("an entry"))).isNotNegative();
+            assertThat(losses).hasNonPositiveValue();
+            assertThat(asked).hasValue(1);
         }
     }
 

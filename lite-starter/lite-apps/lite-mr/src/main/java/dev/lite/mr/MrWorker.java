@@ -9,6 +9,7 @@ import dev.lite.api.RpcClient;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -26,6 +27,9 @@ public final class MrWorker implements AutoCloseable {
     private static final Duration END = Duration.ofSeconds(10);
 
     private final Lite lite;
+    /** Asked for once: each stage that a session gives stays in its memory until it ends. */
+    private final CompletableFuture<String> ended;
+
     private final WorkerOptions options;
     private final RpcClient anyMaster;
     private final @Nullable ClassLoader loader;
@@ -39,6 +43,7 @@ public final class MrWorker implements AutoCloseable {
 
     private MrWorker(Lite lite, WorkerOptions options) {
         this.lite = lite;
+        ended = lite.ended().toCompletableFuture();
         this.options = options;
         anyMaster = lite.rpc().bindAny(MapReduce.function(options.group()));
         loader = Thread.currentThread().getContextClassLoader();
@@ -174,7 +179,7 @@ public final class MrWorker implements AutoCloseable {
 
     /** Returns false when the worker is closed, or its session has ended for ever. */
     private boolean pause() {
-        if (lite.ended().toCompletableFuture().isDone()) {
+        if (ended.isDone()) {
             stop();
             return false;
         }
