@@ -3,6 +3,7 @@ package dev.lite.boot;
 import dev.lite.api.LtRpc;
 import io.micrometer.observation.ObservationRegistry;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -26,8 +27,16 @@ public final class LiteRpcAutoConfiguration {
 
     @Bean
     static RpcHandlerRegistrar ltRpcHandlerRegistrar(
-            ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies, ObjectProvider<CallObserver> observers) {
-        return new RpcHandlerRegistrar(rpc, bodies, observers);
+            ConfigurableListableBeanFactory factory,
+            ObjectProvider<LtRpc> rpc,
+            ObjectProvider<RpcBodies> bodies,
+            ObjectProvider<CallObserver> observers) {
+        return new RpcHandlerRegistrar(factory, rpc, bodies, observers);
+    }
+
+    @Bean
+    static RpcHandlerLazyInitializationExcludeFilter ltRpcHandlerLazyInitializationExcludeFilter() {
+        return new RpcHandlerLazyInitializationExcludeFilter();
     }
 
     @Bean

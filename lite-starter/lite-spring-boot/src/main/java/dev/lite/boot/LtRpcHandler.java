@@ -21,6 +21,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  *
  * <p>The method runs on virtual threads and may block. See {@link LtRpc#register}. An application with such a method keeps running
  * until its context is closed, like a web server.
+ *
+ * <p>The bean must be a singleton. One that is created later, such as one with {@link org.springframework.context.annotation.Lazy}, is
+ * served from then on.
  */
 @Documented
 @Target(ElementType.METHOD)

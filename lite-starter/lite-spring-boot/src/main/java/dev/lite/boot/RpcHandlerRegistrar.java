@@ -20,13 +20,15 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 
 /**
  * Finds the methods with {@link LtRpcHandler}, and serves them while the context runs. As a post-processor it is created before the
- * beans it needs, so it resolves them only at start. Any thread.
+ * beans it needs, so it resolves them only at start. Any thread; none resolves beans while it holds the lock, since another may create
+ * one and wait for it.
  */
 final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
@@ -37,6 +39,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     /** How long the end of a call is waited for. The context itself waits for less: {@code spring.lifecycle.timeout-per-shutdown-phase}. */
     private static final long LAST_CALL_HOURS = 1;
 
+    private final ConfigurableListableBeanFactory factory;
     private final ObjectProvider<LtRpc> rpc;
     private final ObjectProvider<RpcBodies> bodies;
     private final ObjectProvider<CallObserver> observers;
@@ -60,49 +63,120 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     private record Found(Object bean, Method method, LtRpcHandler annotation) {}
 
+    /** What serving needs. */
+    private record Service(LtRpc rpc, RpcBodies bodies, CallObserver observer) {}
+
     RpcHandlerRegistrar(
-            ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies, ObjectProvider<CallObserver> observers) {
+            ConfigurableListableBeanFactory factory,
+            ObjectProvider<LtRpc> rpc,
+            ObjectProvider<RpcBodies> bodies,
+            ObjectProvider<CallObserver> observers) {
+        this.factory = factory;
         this.rpc = rpc;
         this.bodies = bodies;
         this.observers = observers;
     }
 
+    /** The methods of a class that are handlers. */
+    static Map<Method, LtRpcHandler> handlerMethods(Class<?> type) {
+        return MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<LtRpcHandler>)
+                method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
+    }
+
+    /** A bean that is created while the context runs is served at once. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
-        Map<Method, LtRpcHandler> methods = MethodIntrospector.selectMethods(
-                AopUtils.getTargetClass(bean), (MethodIntrospector.MetadataLookup<LtRpcHandler>)
-                        method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
-        synchronized (this) {
-            methods.forEach((method, annotation) ->
-                    found.add(new Found(bean, AopUtils.selectInvocableMethod(method, bean.getClass()), annotation)));
+        List<Found> handlers = new ArrayList<>();
+        handlerMethods(AopUtils.getTargetClass(bean)).forEach((method, annotation) -> {
+            requireSingleton(name, method, annotation);
+            handlers.add(new Found(bean, AopUtils.selectInvocableMethod(method, bean.getClass()), annotation));
+        });
+        if (!handlers.isEmpty()) {
+            Service service = null;
+            while (!add(handlers, service)) {
+                service = service();
+            }
         }
         return bean;
     }
 
-    @Override
-    public synchronized void start() {
-        running = true;
-        Semaphore sinceNow = new Semaphore(ALL_CALLS);
-        calls = sinceNow;
-        if (found.isEmpty()) {
-            return;
+    /** Nobody says when the time of another bean ends. */
+    private void requireSingleton(String name, Method method, LtRpcHandler annotation) {
+        if (!factory.containsBean(name) || !factory.isSingleton(name)) {
+            String scope = factory.containsBeanDefinition(name)
+                    ? "has the scope \"%s\""
+                            .formatted(factory.getMergedBeanDefinition(name).getScope())
+                    : "is not defined in the context";
+            throw new IllegalStateException("@LtRpcHandler(\"%s\") %s: the bean \"%s\" %s; it must be a singleton"
+                    .formatted(annotation.value(), method, name, scope));
         }
-        LtRpc served = rpc.getObject();
-        RpcBodies converters = bodies.getObject();
-        CallObserver observer = observers.getIfAvailable(() -> CallObserver.NONE);
+    }
+
+    private Service service() {
+        return new Service(rpc.getObject(), bodies.getObject(), observers.getIfAvailable(() -> CallObserver.NONE));
+    }
+
+    /** Returns false if they are to be served now, and the service is missing. */
+    private synchronized boolean add(List<Found> handlers, @Nullable Service service) {
+        if (running) {
+            if (service == null) {
+                return false;
+            }
+            serve(handlers, service);
+        }
+        found.addAll(handlers);
+        return true;
+    }
+
+    @Override
+    public void start() {
+        Service service = null;
+        while (!start(service)) {
+            service = service();
+        }
+    }
+
+    /** Returns false if there are handlers, and the service is missing. */
+    private synchronized boolean start(@Nullable Service service) {
+        if (service == null && !found.isEmpty()) {
+            return false;
+        }
+        running = true;
+        calls = new Semaphore(ALL_CALLS);
+        if (service != null) {
+            try {
+                serve(found, service);
+            } catch (RuntimeException e) {
+                stop();
+                throw e;
+            }
+        }
+        return true;
+    }
+
+    /** Serves all of them, or none. */
+    @GuardedBy("this")
+    private void serve(List<Found> handlers, Service service) {
+        Semaphore sinceNow = calls;
+        List<RpcServer> begun = new ArrayList<>();
         try {
-            for (Found one : found) {
-                RpcHandlerMethod handler = new RpcHandlerMethod(one.bean(), one.method(), one.annotation(), converters);
+            for (Found one : handlers) {
+                RpcHandlerMethod handler =
+                        new RpcHandlerMethod(one.bean(), one.method(), one.annotation(), service.bodies());
                 String function = handler.function();
-                RpcHandler observed = call -> observer.handle(function, call, handler);
-                servers.add(served.register(
-                        function, handler.concurrency(), call -> handle(sinceNow, function, call, observed)));
+                RpcHandler observed = call -> service.observer().handle(function, call, handler);
+                begun.add(service.rpc()
+                        .register(function, handler.concurrency(), call -> handle(sinceNow, function, call, observed)));
             }
         } catch (RuntimeException e) {
-            stop();
+            begun.forEach(RpcHandlerRegistrar::close);
             throw e;
         }
-        keepAlive = Thread.ofPlatform().daemon(false).name("lite-rpc-handlers").start(this::awaitStop);
+        servers.addAll(begun);
+        if (keepAlive == null) {
+            keepAlive =
+                    Thread.ofPlatform().daemon(false).name("lite-rpc-handlers").start(this::awaitStop);
+        }
     }
 
     private static MemorySegment handle(Semaphore calls, String function, RpcCall call, RpcHandler handler) {
@@ -134,6 +208,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     @Override
     public synchronized void stop() {
         running = false;
+        keepAlive = null;
         notifyAll();
         servers.forEach(RpcHandlerRegistrar::close);
         servers.clear();

@@ -19,12 +19,15 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.DisposableBean;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.context.annotation.Scope;
 import org.springframework.core.ParameterizedTypeReference;
 
 class LiteRpcAutoConfigurationTests {
@@ -305,6 +308,103 @@ class LiteRpcAutoConfigurationTests {
         String odd(String one, String two) {
             return one + two;
         }
+    }
+
+    @Test
+    void handlersAreServedAlsoWithLazyInitialization() {
+        runner.withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .withUserConfiguration(ShopConfiguration.class, OtherConfiguration.class)
+                .run(context -> {
+                    assertThat(rpc.handlers).containsOnlyKeys("order", "shout", "split", "swap", "forget");
+                    assertThat(context.getBeanFactory().containsSingleton("other"))
+                            .as("a bean without handlers is created")
+                            .isFalse();
+                });
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OtherConfiguration {
+        @Bean
+        StringBuilder other() {
+            return new StringBuilder();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class LaterConfiguration {
+        @Bean
+        @Lazy
+        Shop shop() {
+            return new Shop();
+        }
+
+        @Bean
+        @Lazy
+        Half half() {
+            return new Half();
+        }
+
+        @Bean
+        @Scope("prototype")
+        Slow slow() {
+            return new Slow();
+        }
+    }
+
+    static class Half {
+        @LtRpcHandler("half")
+        String half() {
+            return "served";
+        }
+
+        @LtRpcHandler(value = "other half", concurrency = 0)
+        String otherHalf() {
+            return "served";
+        }
+    }
+
+    @Test
+    void aBeanThatIsCreatedWhileTheContextRunsIsServedFromThenOn() {
+        runner.withUserConfiguration(LaterConfiguration.class).run(context -> {
+            RpcHandlerRegistrar registrar = context.getBean(RpcHandlerRegistrar.class);
+            assertThat(rpc.handlers).isEmpty();
+            assertThat(registrar.keepAlive()).isNull();
+            context.getBean(Shop.class);
+            assertThat(context.getBean(LtRpcTemplate.class).call("fake-1", "shout", "late", String.class))
+                    .isEqualTo("LATE");
+            assertThat(registrar.keepAlive()).isNotNull();
+            registrar.stop();
+            assertThat(rpc.handlers).isEmpty();
+            registrar.start();
+            assertThat(rpc.handlers).hasSize(5);
+            context.close();
+            assertThat(rpc.handlers).isEmpty();
+        });
+    }
+
+    @Test
+    void aBeanWithAnInvalidHandlerThatIsCreatedLaterIsNotServedAtAll() {
+        runner.withUserConfiguration(LaterConfiguration.class).run(context -> {
+            assertThatThrownBy(() -> context.getBean(Half.class))
+                    .rootCause()
+                    .hasMessageContaining("its concurrency is 0, less than 1");
+            assertThat(rpc.handlers).isEmpty();
+            context.getBean(Shop.class);
+            assertThat(rpc.handlers).hasSize(5);
+        });
+    }
+
+    @Test
+    void aHandlerInABeanThatIsNoSingletonIsRefused() {
+        runner.withUserConfiguration(LaterConfiguration.class).run(context -> {
+            assertThatThrownBy(() -> context.getBean(Slow.class))
+                    .rootCause()
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("@LtRpcHandler(\"slow\")")
+                    .hasMessageEndingWith("the bean \"slow\" has the scope \"prototype\"; it must be a singleton");
+            assertThat(rpc.handlers).isEmpty();
+        });
     }
 
     @Test
