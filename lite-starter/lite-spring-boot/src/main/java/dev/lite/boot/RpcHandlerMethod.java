@@ -9,7 +9,11 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.Type;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.util.ReflectionUtils;
 
 /** Calls a method with {@link LtRpcHandler} as a handler. */
@@ -42,9 +46,21 @@ final class RpcHandlerMethod implements RpcHandler {
         check(
                 requests <= 1 && parameters.length <= requests + 1,
                 "it has more parameters than a request and an RpcCall");
+        Class<?> returned = method.getReturnType();
+        check(
+                !isDeferred(returned),
+                "it returns %s; a handler may block, and returns the reply itself".formatted(returned.getName()));
         check(bodies.supports(method.getGenericReturnType()), "Jackson is missing for its return type");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
         ReflectionUtils.makeAccessible(method);
+    }
+
+    /** Whether the reply would come after the method has returned. */
+    private static boolean isDeferred(Class<?> returned) {
+        return Future.class.isAssignableFrom(returned)
+                || CompletionStage.class.isAssignableFrom(returned)
+                || Flow.Publisher.class.isAssignableFrom(returned)
+                || ReactiveAdapterRegistry.getSharedInstance().getAdapter(returned) != null;
     }
 
     private void check(boolean condition, String error) {

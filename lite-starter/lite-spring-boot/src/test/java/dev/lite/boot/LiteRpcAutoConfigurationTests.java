@@ -13,11 +13,18 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.SubmissionPublisher;
+import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -405,6 +412,48 @@ class LiteRpcAutoConfigurationTests {
                     .hasMessageEndingWith("the bean \"slow\" has the scope \"prototype\"; it must be a singleton");
             assertThat(rpc.handlers).isEmpty();
         });
+    }
+
+    /** The future itself would be the reply. */
+    @ParameterizedTest
+    @MethodSource("deferred")
+    void aHandlerMethodWhoseReplyComesLaterIsReportedAtTheStart(Object bean, Class<?> returned) {
+        runner.withBean("deferred", Object.class, () -> bean)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("@LtRpcHandler(\"later\")")
+                        .hasMessageEndingWith("it returns %s; a handler may block, and returns the reply itself"
+                                .formatted(returned.getName())));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    static Stream<Arguments> deferred() {
+        return Stream.of(
+                Arguments.of(new WithFuture(), CompletableFuture.class),
+                Arguments.of(new WithStage(), CompletionStage.class),
+                Arguments.of(new WithPublisher(), Flow.Publisher.class));
+    }
+
+    static class WithFuture {
+        @LtRpcHandler("later")
+        CompletableFuture<String> later() {
+            return CompletableFuture.completedFuture("reply");
+        }
+    }
+
+    static class WithStage {
+        @LtRpcHandler("later")
+        CompletionStage<String> later() {
+            return CompletableFuture.completedStage("reply");
+        }
+    }
+
+    static class WithPublisher {
+        @LtRpcHandler("later")
+        Flow.Publisher<String> later() {
+            return new SubmissionPublisher<>();
+        }
     }
 
     @Test
