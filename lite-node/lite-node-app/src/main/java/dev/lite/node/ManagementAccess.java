@@ -15,7 +15,7 @@ import org.springframework.stereotype.Component;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
- * Guards what the node tells of applications and their memory. Requests from this host need nothing, but must
+ * Guards what the node tells of applications and their memory. Requests from this host that only read need nothing, but must
  * be for this host: a page of another site can make a browser here ask a name that now means a loopback address (DNS rebinding).
  * Others see only health and info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}.
  */
@@ -98,6 +98,11 @@ class ManagementAccess extends OncePerRequestFilter {
     /** Whether the request comes from this host and has the token; false if none is configured. */
     boolean mayDrain(HttpServletRequest request) throws IOException {
         return isLocal(request) && isAuthorized(request);
+    }
+
+    /** Whether the request may change what the node does: if a token is configured, it needs that, also from this host. */
+    boolean mayChange(HttpServletRequest request) {
+        return token == null || isAuthorized(request);
     }
 
     private boolean isAuthorized(HttpServletRequest request) {

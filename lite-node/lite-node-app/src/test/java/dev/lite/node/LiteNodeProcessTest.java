@@ -235,6 +235,38 @@ class LiteNodeProcessTest {
         }
     }
 
+    /** It could lift its own quota. */
+    @Test
+    void aProcessOfThisHostWithoutTheTokenReadsTheQualityOfServiceAndCannotChangeIt()
+            throws IOException, InterruptedException {
+        String token = "0123456789abcdef";
+        try (NodeProcess node = node("a", "--lite.node.management.token=" + token);
+                HttpClient client = HttpClient.newHttpClient()) {
+            String health = node.ready().getProperty("health");
+            String url = health.substring(0, health.lastIndexOf('/')) + "/liteqos";
+            for (String wrong : List.of("", "Bearer " + token + "x")) {
+                HttpResponse<String> refused = changeQos(client, url, wrong, 3);
+                assertThat(refused.statusCode()).as(wrong).isEqualTo(403);
+                assertThat(refused.body()).contains("a change needs the token of lite.node.management.token");
+            }
+            assertThat(text(url)).contains("\"heavyLoad\":").doesNotContain("\"heavyLoad\":3.0");
+            assertThat(changeQos(client, url, "Bearer " + token, 3).statusCode())
+                    .isEqualTo(200);
+            assertThat(text(url)).contains("\"heavyLoad\":3.0");
+        }
+    }
+
+    private static HttpResponse<String> changeQos(HttpClient client, String url, String authorization, int heavyLoad)
+            throws IOException, InterruptedException {
+        return client.send(
+                HttpRequest.newBuilder(URI.create(url))
+                        .header("Content-Type", "application/json")
+                        .header("Authorization", authorization)
+                        .POST(HttpRequest.BodyPublishers.ofString("{\"heavyLoad\": %d}".formatted(heavyLoad)))
+                        .build(),
+                HttpResponse.BodyHandlers.ofString());
+    }
+
     private static String drainUrl(String health) {
         return health.substring(0, health.lastIndexOf('/')) + "/litedrain";
     }
