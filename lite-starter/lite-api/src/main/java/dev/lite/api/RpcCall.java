@@ -5,8 +5,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A received call. One thread at a time may use it. Answer it exactly once: with {@link #reply}, {@link #fail} or {@link
- * RpcServer#replyAndReceive}. A call without an answer times out at its caller.
+ * A received call. One thread at a time may use it. Answer it exactly once: with {@link #reply}, {@link #fail}, {@link
+ * #decline} or {@link RpcServer#replyAndReceive}. A call without an answer times out at its caller.
  */
 public interface RpcCall {
     /** The longest message of {@link #fail(int, String)}, in bytes of UTF-8. */
@@ -57,4 +57,16 @@ public interface RpcCall {
      * @throws IllegalStateException when the call was already answered
      */
     void fail(int handlerCode, String message);
+
+    /**
+     * Answers that the call was not executed here and will not be, for example because the server's application ends: the caller gets
+     * an {@link RpcFailedException} with {@link RpcStatus#NOT_SERVED} and this message, and a client for any node ({@link LtRpc#bindAny})
+     * calls the next one.
+     *
+     * @param message cut to {@value #FAIL_BYTES_MAX} bytes of UTF-8
+     * @throws LiteTimeoutException when the node did not take it within the session's deadline; the call is still
+     *     unanswered
+     * @throws IllegalStateException when the call was already answered
+     */
+    void decline(String message);
 }

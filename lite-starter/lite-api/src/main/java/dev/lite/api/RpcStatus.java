@@ -7,7 +7,7 @@ package dev.lite.api;
 public enum RpcStatus {
     /** LITE knows no more than the message says: a defect of a node, or the number of a newer peer. */
     UNKNOWN(0),
-    /** No session serves the function, or has the port open, at that node. */
+    /** No session serves the function, or has the port open, at that node; or the server answered with {@link RpcCall#decline}. */
     NOT_SERVED(1),
     /** The handler threw an exception or returned null, or the server answered with {@link RpcCall#fail}. */
     HANDLER_FAILED(2),

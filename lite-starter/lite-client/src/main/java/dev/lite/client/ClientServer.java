@@ -326,14 +326,14 @@ final class ClientServer implements RpcServer {
     }
 
     /** Waits until the node has sent the answer. */
-    private void answer(long call, int op, MemorySegment message, int handlerCode) {
+    private void answer(long call, int op, long offset, MemorySegment message, int handlerCode) {
         ClientRpc.checkLength("the reply", message.byteSize(), commands.data().windowBytes());
         String what = RpcCommandPath.what(op, function);
         long timeoutNs = commands.session().deadlineNs();
         int slot = commands.acquire(what, timeoutNs);
         try {
             RawMemory.copyFrom(message, 0, commands.data().window(slot), message.byteSize());
-            long none = commands.run(what, slot, op, id, message.byteSize(), call, handlerCode, timeoutNs);
+            long none = commands.run(what, slot, op, id, offset, message.byteSize(), call, handlerCode, timeoutNs);
             assert none == 0;
         } finally {
             commands.data().returnSlot(slot);
@@ -553,12 +553,22 @@ final class ClientServer implements RpcServer {
 
         @Override
         public void fail(int handlerCode, String message) {
+            fail(RpcStatus.HANDLER_FAILED, handlerCode, message);
+        }
+
+        @Override
+        public void decline(String message) {
+            fail(RpcStatus.NOT_SERVED, 0, message);
+        }
+
+        private void fail(RpcStatus status, int handlerCode, String message) {
             Objects.requireNonNull(message, "message");
             if (channel == null) {
                 answer();
                 try {
                     byte[] text = WireText.cut(message, FAIL_BYTES_MAX);
-                    ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text), handlerCode);
+                    long offset = status == RpcStatus.NOT_SERVED ? Op.NOT_TAKEN : 0;
+                    ClientServer.this.answer(number, Op.FAIL, offset, MemorySegment.ofArray(text), handlerCode);
                 } catch (LiteTimeoutException | Error e) { // likewise
                     answered.set(false);
                     throw e;
@@ -566,7 +576,7 @@ final class ClientServer implements RpcServer {
                 return;
             }
             try {
-                channel.fail(number, RpcStatus.HANDLER_FAILED, handlerCode, message);
+                channel.fail(number, status, handlerCode, message);
             } catch (ChannelEndedException e) {
                 throw callerGone(e);
             }
@@ -574,7 +584,7 @@ final class ClientServer implements RpcServer {
 
         private void replyThroughNode(MemorySegment reply) {
             if (replyBytesMax == 0) {
-                ClientServer.this.answer(number, Op.REPLY, reply, 0); // the node must say whether it is too long
+                ClientServer.this.answer(number, Op.REPLY, 0, reply, 0); // the node must say whether it is too long
                 return;
             }
             if (reply.byteSize() > replyBytesMax) {

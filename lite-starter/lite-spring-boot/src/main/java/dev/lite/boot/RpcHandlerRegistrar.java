@@ -181,7 +181,9 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     private static MemorySegment handle(Semaphore calls, String function, RpcCall call, RpcHandler handler) {
         if (!calls.tryAcquire()) {
-            throw new RpcHandlerException("the application that serves \"%s\" ends".formatted(function));
+            String message = "the application that serves \"%s\" ends".formatted(function);
+            call.decline(message); // another node may serve it
+            throw new RpcHandlerException(message);
         }
         try {
             return handler.handle(call);

@@ -5,13 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcHandlerException;
+import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
 import dev.lite.client.fake.FakeRpc;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -172,6 +175,22 @@ class LiteRpcAutoConfigurationTests {
             rpc.closeRefusals.set(1);
             context.close();
             assertThat(rpc.handlers).hasSize(1);
+        });
+    }
+
+    /** As one that comes through a channel while its function ends. */
+    @Test
+    void aCallThatBeginsAfterTheLastOneHasEndedIsDeclined() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            RpcHandler shout = Objects.requireNonNull(rpc.handlers.get("shout"));
+            context.close();
+            RpcServer unused = rpc.register("shout", 1, shout);
+            assertThatThrownBy(() -> template.call("fake-1", "shout", "late", String.class))
+                    .isInstanceOfSatisfying(
+                            RpcFailedException.class,
+                            e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED))
+                    .hasMessage("the application that serves \"shout\" ends");
         });
     }
 

@@ -164,6 +164,12 @@ public final class ReceivedCall implements RpcCall {
         fail(RpcStatus.HANDLER_FAILED, handlerCode, message);
     }
 
+    @Override
+    public void decline(String message) {
+        Objects.requireNonNull(message, "message");
+        fail(RpcStatus.NOT_SERVED, 0, message);
+    }
+
     /** {@link #fail(int, String)} with a status. */
     public void fail(RpcStatus status, int handlerCode, String message) {
         boolean held = answer(RPC_FAILED, error(status, handlerCode, message), null, false);

@@ -109,6 +109,19 @@ class AnyNodeTest {
     }
 
     @Test
+    void aCallThatOneNodeDeclinesGoesToTheNext() {
+        RpcServer own = at.getFirst().rpc().register("declined", 1, call -> {
+            call.decline("its application ends");
+            throw new RpcHandlerException("answered already");
+        });
+        serve(1, "declined");
+        awaitServing(0, "declined", "n0", "n1");
+        RpcClient client = at.getFirst().rpc().bindAny("declined");
+        assertThat(call(client)).isEqualTo("n1");
+        own.close();
+    }
+
+    @Test
     void theStagesOfAnAsynchronousCallGetWhatACallThrows() {
         List<RpcClient> clients = List.of(
                 at.getFirst().rpc().bindAny("nobody's"),

@@ -41,6 +41,10 @@ public final class CallFailures {
     public RpcClient serve() {
         server.rpc().register("failing", 2, call -> switch (text(call.request())) {
             case "on purpose" -> throw new RpcHandlerException(-42, "out of paper");
+            case "declined" -> {
+                call.decline("the printer is gone");
+                throw new RpcHandlerException("answered already");
+            }
             case "null" -> nothing();
             case "error" -> throw new AssertionError("secret");
             default -> throw new IllegalStateException("secret");
@@ -87,16 +91,21 @@ public final class CallFailures {
 
     /** Checks the failures of the handler behind {@link #serve}, by each kind of call. */
     public void checkHandler(RpcClient client) {
-        checkHandler(client, "on purpose", -42, "out of paper");
-        checkHandler(client, "null", 0, "the handler returned null; it must return a reply");
+        checkHandler(client, "on purpose", RpcStatus.HANDLER_FAILED, -42, "out of paper");
+        checkHandler(client, "declined", RpcStatus.NOT_SERVED, 0, "the printer is gone");
+        checkHandler(client, "null", RpcStatus.HANDLER_FAILED, 0, "the handler returned null; it must return a reply");
         for (String defect : List.of("error", "exception")) {
-            checkHandler(client, defect, 0, "the handler failed; the log of its application has the cause");
+            checkHandler(
+                    client,
+                    defect,
+                    RpcStatus.HANDLER_FAILED,
+                    0,
+                    "the handler failed; the log of its application has the cause");
         }
     }
 
-    private void checkHandler(RpcClient client, String request, int handlerCode, String message) {
+    private void checkHandler(RpcClient client, String request, RpcStatus status, int handlerCode, String message) {
         byte[] bytes = request.getBytes(StandardCharsets.UTF_8);
-        RpcStatus status = RpcStatus.HANDLER_FAILED;
         assertFailed(catchThrowable(() -> client.call(bytes, GENEROUS)), status, handlerCode, message);
         assertFailed(
                 catchThrowable(() -> client.call(MemorySegment.ofArray(bytes), EMPTY, GENEROUS)),

@@ -230,5 +230,10 @@ public final class FakeRpc implements LtRpc {
         public void fail(int handlerCode, String message) {
             answer.completeExceptionally(new RpcFailedException(RpcStatus.HANDLER_FAILED, handlerCode, message, null));
         }
+
+        @Override
+        public void decline(String message) {
+            answer.completeExceptionally(new RpcFailedException(RpcStatus.NOT_SERVED, message));
+        }
     }
 }

@@ -117,7 +117,7 @@ public final class SessionProtocol {
          * If {@code offset} is {@link #NOT_TAKEN}, the call fails as one of a function without a server.
          */
         public static final int FAIL = 28;
-        /** {@code offset} of {@link #FAIL}: no thread of the application has taken the call, so it was certainly not executed. */
+        /** {@code offset} of {@link #FAIL}: no thread of the application has taken the call, or it declined it: it was certainly not executed. */
         public static final long NOT_TAKEN = 1;
 
         /** Sets {@code length} bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */

@@ -54,6 +54,11 @@ class HandlerExecutionTest {
         public void fail(int handlerCode, String message) {
             answers.add("fail " + handlerCode + " " + message);
         }
+
+        @Override
+        public void decline(String message) {
+            answers.add("decline " + message);
+        }
     }
 
     @Test
