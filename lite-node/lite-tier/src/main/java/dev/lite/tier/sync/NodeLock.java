@@ -302,6 +302,9 @@ final class NodeLock implements WordUser {
             countTickets();
             throw hold.session().ended();
         }
+        if (hold.state() == Hold.WAITING) {
+            hold.renew(generation); // holds may have been lost since the draw began, when lose() did not know this one
+        }
         claims.put(hold.ticket(), hold);
         countTickets();
     }

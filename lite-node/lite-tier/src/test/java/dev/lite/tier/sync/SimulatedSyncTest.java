@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtLock;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
+import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.TestCluster;
@@ -50,6 +53,32 @@ class SimulatedSyncTest extends SyncContract {
                 .isBetween(Waits.seconds(0.29).toNanos(), Waits.seconds(3).toNanos());
         network.resume("n1");
         lock.acquire(LONG).close(); // if a ticket was drawn after all, it is skipped
+    }
+
+    @Test
+    void aTicketThatIsDrawnWhileItsNodeLosesItsHoldsIsHeldWhenItsTurnComes() {
+        TestCluster cluster = cluster(2);
+        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG); // n0 is its home
+        LtLock other = cluster.attach(1).sync().lock("x");
+        NodeLock lock = ((SessionLock) other).lock();
+        network.pause("n1");
+        long before = atomics(cluster.node(1));
+        Task<HeldLock> waits = go(() -> other.acquire(LONG));
+        Waits.until("its draw is under way", () -> atomics(cluster.node(1)) > before);
+        lock.lose();
+        network.resume("n1");
+        waits.awaitParkedAt(NodeLock.class);
+        first.close();
+        HeldLock second = get(waits);
+        assertThat(second.isHeld()).isTrue();
+        second.close();
+    }
+
+    private static long atomics(LiteNode node) {
+        return node.figures().transfers().values().stream()
+                .mapToLong(kinds ->
+                        kinds.getOrDefault(Kind.ATOMIC, new Count(0, 0)).operations())
+                .sum();
     }
 
     @Test
