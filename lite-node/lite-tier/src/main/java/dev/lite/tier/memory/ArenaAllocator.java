@@ -90,6 +90,9 @@ public final class ArenaAllocator {
     private int cleaning; // runs that threads are zeroing now
 
     @GuardedBy("this")
+    private long cleaningBytes; // of these runs, what will be free again
+
+    @GuardedBy("this")
     private int cleanings; // how many runs threads have zeroed
 
     @GuardedBy("this")
@@ -180,6 +183,7 @@ public final class ArenaAllocator {
                     continue;
                 }
                 taken = Math.min(units, usable(dirty, unit) / unit) * unit;
+                cleaningBytes += dirty.length() - taken;
             }
             if (taken > 0) {
                 long offset = dirty.offset() + padding(dirty.offset(), unit);
@@ -220,8 +224,8 @@ public final class ArenaAllocator {
     private void checkSpace(long unit, long units) {
         assert Thread.holdsLock(this);
         requireOpen();
-        long free = clean.total() + uncleanBytes;
-        if (units > free / unit && cleaning == 0) {
+        long free = clean.total() + uncleanBytes + cleaningBytes;
+        if (units > free / unit) {
             throw new LimitExceededException("node %s has %d bytes free of %d; the request needs %d"
                     .formatted(node, free, dataBytes, saturatedProduct(unit, units)));
         }
@@ -271,6 +275,7 @@ public final class ArenaAllocator {
     private synchronized ExtentRun splitUnclean(long lmrId, ExtentRun dirty, long offset, long length) {
         reservedEntries -= SPLIT_ENTRIES;
         // Store the rests, then the new extent, then clear the old entry: some entry covers each byte at all times.
+        cleaningBytes -= dirty.length() - length;
         putUnclean(dirty.offset(), offset - dirty.offset());
         putUnclean(offset + length, dirty.offset() + dirty.length() - offset - length);
         ExtentRun run = commit(lmrId, offset, length);
@@ -448,6 +453,7 @@ public final class ArenaAllocator {
             length = split ? CLEAN_STEP_BYTES : dirty.length();
             putUnclean(dirty.offset() + length, dirty.length() - length);
             cleaning++;
+            cleaningBytes += length;
         }
         RawMemory.fill(base + dirty.offset(), length, (byte) 0);
         becameClean(dirty, length, 0);
@@ -459,6 +465,7 @@ public final class ArenaAllocator {
         releaseEntry(dirty.entry());
         clean.add(dirty.offset(), length);
         cleaning--;
+        cleaningBytes -= length;
         cleanings++;
         notifyAll();
     }

@@ -437,6 +437,30 @@ class ArenaAllocatorTest {
         }
     }
 
+    @Test
+    void anAllocationOfMoreThanIsFreeTakesNothingWhileOthersZeroFreedMemory() {
+        long part = 2 << 20;
+        AtomicLong rounds = new AtomicLong();
+        ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();
+        Thread other = Thread.ofPlatform().start(() -> {
+            try {
+                for (; rounds.get() < 500; rounds.incrementAndGet()) {
+                    allocator.free(1, allocator.allocate(1, part, 1, 1).getFirst());
+                    allocator.clean();
+                }
+            } catch (RuntimeException | Error e) {
+                wrong.add(e);
+            }
+        });
+        while (other.isAlive()) {
+            assertThatExceptionOfType(LimitExceededException.class)
+                    .isThrownBy(() -> allocator.allocate(2, 1 << 20, BYTES >> 20, 80));
+            assertThat(allocator.uncleanBytes()).as("what it took is not clean").isLessThanOrEqualTo(part);
+        }
+        Waits.join(other);
+        assertThat(wrong).isEmpty();
+    }
+
     private void churn(Random random, AtomicLong lmrs) {
         List<Owned> mine = new ArrayList<>();
         for (int step = 0; step < 3000; step++) {
