@@ -200,13 +200,14 @@ public record LmrRecord(
         }
         if (bytes.size() > ClusterDirectory.RECORD_BYTES_MAX) {
             throw new LimitExceededException(
-                    "the record of an LMR of %d bytes has %d bytes, because its memory is fragmented into %d runs; the limit is %d"
+                    "the record of an LMR of %d bytes has %d bytes, because its memory is fragmented into %d runs and %d principals have grants; the limit is %d"
                             .formatted(
                                     size,
                                     bytes.size(),
                                     shares.stream()
                                             .mapToInt(share -> share.runs().size())
                                             .sum(),
+                                    grants.size(),
                                     ClusterDirectory.RECORD_BYTES_MAX));
         }
         return bytes.toByteArray();

@@ -255,6 +255,8 @@ public interface LmrHandle extends AutoCloseable {
      *
      * @param principal the name of an application in the nodes' configuration; it may still be unknown there
      * @throws LmrPermissionException when this is not a master's handle, or the LMR would lose its last master
+     * @throws LimitExceededException when 1,000 principals have other permissions than the default; taking permissions away from
+     *     them always works
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
      * @throws NodeUnreachableException when the LMR is anonymous and the node that created it does not answer
      * @throws LiteTimeoutException when a process with a mapping did not confirm before the deadline; the grant is in effect

@@ -303,7 +303,11 @@ public final class LmrRecords {
                         Permission.fromBits(wanted)));
     }
 
-    /** Replaces the record that was found; false if it has changed since. */
+    /**
+     * Replaces the record that was found; false if it has changed since.
+     *
+     * @throws LimitExceededException if it has become too long for other nodes to read
+     */
     boolean replace(@Nullable String name, Found found, LmrRecord lmr, Deadline deadline) {
         if (name != null) {
             return directory
@@ -317,6 +321,9 @@ public final class LmrRecords {
         synchronized (known) {
             if (known.version != found.version()) {
                 return false;
+            }
+            if (lmr.move() != null || lmr.grants().size() > known.lmr.grants().size()) { // it may be longer
+                byte[] unused = lmr.encode();
             }
             known.lmr = lmr;
             known.version++;

@@ -1,5 +1,6 @@
 package dev.lite.tier.lmr;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
@@ -64,6 +65,13 @@ import org.slf4j.LoggerFactory;
  */
 public final class Masters {
     private static final Logger log = LoggerFactory.getLogger(Masters.class);
+
+    /**
+     * Maximum number of principals with grants on an LMR. Beyond it, a grant may only take from the default permissions, as
+     * long as the record is not too long.
+     */
+    static final int GRANTS_MAX = 1000;
+
     private static final Duration UNDO = Duration.ofSeconds(5);
     private static final long PAUSE_NS = 5_000_000;
     private static final long UNDO_PAUSE_NS = 200_000_000;
@@ -146,14 +154,28 @@ public final class Masters {
         change(name, id, deadline, current -> {
             requireMaster(current, master, "grant");
             Map<String, Integer> grants = new HashMap<>(current.grants());
-            grants.put(grantee, permissions);
+            if (permissions == current.defaultPermissions()) {
+                grants.remove(grantee); // it has them without a grant
+            } else {
+                grants.put(grantee, permissions);
+            }
             if (grants.values().stream().noneMatch(bits -> (bits & Permission.MASTER.bit()) != 0)) {
                 throw new LmrPermissionException("LMR %d: \"%s\" is its last master and must stay one, not get only %s"
                         .formatted(id, grantee, Permission.fromBits(permissions)));
             }
+            requireRoom(current, grants, permissions);
             return current.withGrants(grants);
         });
         notifyMappers(name, id, deadline);
+    }
+
+    /** A master can always take permissions away, so these grants do not count. */
+    private static void requireRoom(LmrRecord current, Map<String, Integer> grants, int permissions) {
+        boolean more = grants.size() > current.grants().size();
+        if (more && grants.size() > GRANTS_MAX && (permissions & ~current.defaultPermissions()) != 0) {
+            throw new LimitExceededException("LMR %d has grants for %d principals; the limit is %d"
+                    .formatted(current.id(), current.grants().size(), GRANTS_MAX));
+        }
     }
 
     static void requireMaster(LmrRecord lmr, String principal, String what) {
