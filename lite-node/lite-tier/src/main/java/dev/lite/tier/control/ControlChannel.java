@@ -393,11 +393,13 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
 
     /** One call that waits for its reply. */
     private static final class Call {
+        final ControlKind.Slots slots;
         final int slot;
         final long sequence;
         final CompletableFuture<byte[]> reply = new CompletableFuture<>();
 
-        Call(int slot, long sequence) {
+        Call(ControlKind.Slots slots, int slot, long sequence) {
+            this.slots = slots;
             this.slot = slot;
             this.sequence = sequence;
         }
@@ -406,7 +408,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     /** The calls over one connection. */
     private final class Calls {
         final Peer peer;
-        private final ReentrantLock lock = new ReentrantLock();
+        /** Fair: a thread whose call has ended makes its next one after those that wait. */
+        private final ReentrantLock lock = new ReentrantLock(true);
+
         private final Condition freed = lock.newCondition();
         private final @Nullable Call[] bySlot = new @Nullable Call[SLOTS];
         private boolean ended;
@@ -419,9 +423,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             lock.lock();
             try {
                 while (!ended) {
-                    for (int slot = 0; slot < SLOTS; slot++) {
+                    for (int slot = 0; slot < SLOTS && underWay(slots) < slots.max(); slot++) {
                         if (bySlot[slot] == null && slots.has(slot)) {
-                            Call call = new Call(slot, sequences.incrementAndGet());
+                            Call call = new Call(slots, slot, sequences.incrementAndGet());
                             bySlot[slot] = call;
                             return call;
                         }
@@ -429,7 +433,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                     if (freed.awaitNanos(deadline.remainingNs()) <= 0) {
                         throw new LiteTimeoutException(
                                 deadline.expired("waiting for one of the %d control slots to node %s"
-                                        .formatted(slots.count(), peer.hello().node())));
+                                        .formatted(slots.max(), peer.hello().node())));
                     }
                 }
                 throw lost(peer);
@@ -439,6 +443,14 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             } finally {
                 lock.unlock();
             }
+        }
+
+        private int underWay(ControlKind.Slots slots) {
+            int count = 0;
+            for (Call call : bySlot) {
+                count += call != null && call.slots == slots ? 1 : 0;
+            }
+            return count;
         }
 
         void giveBack(Call call) {

@@ -14,9 +14,9 @@ public enum ControlKind {
     /** Ends every mapping of an LMR at a node. */
     REVOKE(3, Slots.NOTIFY),
     /** Sets bytes of a node's arena. */
-    MEMSET(4, Slots.WORK),
+    MEMSET(4, Slots.BULK),
     /** Copies bytes of a node's arena, to itself or to another node. */
-    COPY(5, Slots.WORK),
+    COPY(5, Slots.BULK),
     /** Waits for the end of all memset and copy work that a node requested. */
     QUIESCE(6, Slots.NOTIFY),
     /** Reads the record of an anonymous LMR from the node that created it. */
@@ -101,29 +101,41 @@ public enum ControlKind {
     }
 
     /**
-     * The slots that a request may take. Each group has one slot that no other group can take. So when the handler of a
-     * request waits for requests of another group, to any node, those always have a slot.
+     * The slots that a request may take. Changes, notifications and work each have one slot that the others cannot take. So
+     * when the handler of a request waits for requests of another group, to any node, those always have a slot.
      */
     enum Slots {
         /** Changes by a master; they notify mappers. */
         CHANGE(0b0001),
         /** Notifications of an LMR's mappers; they wait for operations, which wait for work. */
         NOTIFY(0b0110),
-        /** Work that waits for no other request. */
-        WORK(0b1100);
+        /** Work that waits for no other request, and ends soon. */
+        WORK(0b1100),
+        /**
+         * Work on so many bytes that it may last, until the deadline and longer if it waits for a third node. So it takes one
+         * slot of {@link #WORK} at a time and leaves the other one.
+         */
+        BULK(WORK.mask, 1);
 
         private final int mask;
+        private final int max;
 
         Slots(int mask) {
+            this(mask, Integer.bitCount(mask));
+        }
+
+        Slots(int mask, int max) {
             this.mask = mask;
+            this.max = max;
         }
 
         boolean has(int slot) {
             return (mask & (1 << slot)) != 0;
         }
 
-        int count() {
-            return Integer.bitCount(mask);
+        /** How many requests of this group may be under way. */
+        int max() {
+            return max;
         }
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
@@ -315,7 +316,7 @@ class ControlChannelTest {
                 arrived.countDown();
                 await(end);
             });
-            asking.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+            asking.channel.serve(ControlKind.LOCK_TURN, (node, request, reply) -> {});
             for (Node node : List.of(answering, asking)) {
                 node.links.start();
                 node.links.setLive(List.of(answering.record(), asking.record()));
@@ -325,8 +326,8 @@ class ControlChannelTest {
             await(arrived);
             network.pause("n1");
             List<CompletableFuture<?>> others = List.of( // as many as the connection takes
-                    answering.channel.begin(1, ControlKind.MEMSET, new ControlMessage(), soon()),
-                    answering.channel.begin(1, ControlKind.MEMSET, new ControlMessage(), soon()));
+                    answering.channel.begin(1, ControlKind.LOCK_TURN, new ControlMessage(), soon()),
+                    answering.channel.begin(1, ControlKind.LOCK_TURN, new ControlMessage(), soon()));
             end.countDown();
 
             Waits.pass(Duration.ofSeconds(6));
@@ -337,6 +338,32 @@ class ControlChannelTest {
                 assertThat(other).succeedsWithin(Waits.seconds(10));
             }
         }
+    }
+
+    @Test
+    void bulkWorkThatLastsLeavesASlotToOtherWork() {
+        CountDownLatch arrived = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        server.channel.serve(ControlKind.COPY, (node, request, reply) -> {
+            arrived.countDown();
+            await(end);
+        });
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+        server.channel.serve(ControlKind.LOCK_QUEUE, (node, request, reply) -> reply.putInt(7));
+        connect();
+        CompletableFuture<?> first = caller.channel.begin(0, ControlKind.COPY, new ControlMessage(), soon());
+        await(arrived);
+        for (ControlKind bulk : List.of(ControlKind.COPY, ControlKind.MEMSET)) {
+            assertThatExceptionOfType(LiteTimeoutException.class)
+                    .isThrownBy(
+                            () -> caller.channel.begin(0, bulk, new ControlMessage(), Deadline.in(Waits.seconds(0.1))))
+                    .withMessageContaining("waiting for one of the 1 control slots to node n0");
+            assertThat(call(ControlKind.LOCK_QUEUE, new ControlMessage()).getInt())
+                    .isEqualTo(7);
+        }
+        end.countDown();
+        assertThat(first).succeedsWithin(Waits.seconds(10));
+        assertThat(call(ControlKind.MEMSET, new ControlMessage())).isNotNull();
     }
 
     private static Deadline soon() {

@@ -5,11 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Placement;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import dev.lite.tier.RemoteWork.Part;
+import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
@@ -21,6 +25,9 @@ import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,7 +45,7 @@ class LateWorkTest {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2)) {
             LiteNode node = cluster.node(0);
             PeerLinks links = Inside.field(node, "links", PeerLinks.class);
-            LocalWork work = Inside.field(Inside.field(node, "lmrs", LmrServices.class), "localWork", LocalWork.class);
+            LocalWork work = work(node);
             Mapping target = lmr(node, (byte) 1);
             Mapping source = lmr(node, (byte) 2);
             Peer former = links.awaitPeer(1, Deadline.in(LONG));
@@ -58,6 +65,44 @@ class LateWorkTest {
             target.read(0, data);
             assertThat(data).containsOnly(3);
         }
+    }
+
+    /** The copies wait at the second node until it is connected with the third one again. */
+    @Test
+    void copiesThatWaitForAThirdNodeDoNotKeepTheNodeThatMakesThemFromLocksAndAllocations() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            cluster.attach(1).sync().lock("x").acquire(LONG).close(); // n1 is its home
+            TierSession copying = cluster.node(0).open("app", "test");
+            TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
+            TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
+            network.pause("n2");
+            network.drop("n1", "n2");
+            PeerLinks links = Inside.field(cluster.node(1), "links", PeerLinks.class);
+            Waits.until("the connection is gone", () -> links.peer(2) == null);
+            List<CompletableFuture<Void>> copies = Stream.generate(() -> CompletableFuture.runAsync(
+                            () -> copying.copy(source, 0, target, 0, BYTES, false, LONG),
+                            copy -> Thread.ofPlatform().daemon().start(copy)))
+                    .limit(2)
+                    .toList();
+            Waits.until("both are under way", () -> running(cluster.node(0)) + running(cluster.node(1)) == 2);
+
+            TierSession other = cluster.node(0).open("other", "test");
+            other.sync().lock("x", Waits.seconds(5)).acquire(Waits.seconds(5)).close();
+            other.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), Waits.seconds(5));
+            assertThat(copies).noneMatch(CompletableFuture::isDone);
+
+            network.resume("n2");
+            copies.forEach(copy -> assertThat(copy).succeedsWithin(LONG));
+        }
+    }
+
+    private static int running(LiteNode node) {
+        return Inside.field(work(node), "running", Set.class).size();
+    }
+
+    private static LocalWork work(LiteNode node) {
+        return Inside.field(Inside.field(node, "lmrs", LmrServices.class), "localWork", LocalWork.class);
     }
 
     private static Mapping lmr(LiteNode node, byte value) {
