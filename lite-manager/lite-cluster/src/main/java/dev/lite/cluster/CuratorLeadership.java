@@ -59,7 +59,7 @@ final class CuratorLeadership implements Leadership {
         try (Stream<ChildData> data = candidates.stream()) {
             now = data.filter(child -> child.getPath().length() > root.length() + SEQUENCE_DIGITS)
                     .sorted(Comparator.comparing(CuratorLeadership::sequence))
-                    .map(child -> new String(child.getData(), StandardCharsets.UTF_8))
+                    .map(child -> new String(ZooKeeperSession.content(child), StandardCharsets.UTF_8))
                     .toList();
         }
         if (!now.equals(participants)) {

@@ -149,7 +149,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         private void notifyChanged(String name) {
             for (InMemoryDirectory session : sessions) {
                 if (session.available) {
-                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::runLater);
+                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::execute);
                 }
             }
         }
@@ -237,7 +237,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 cachedNodes = nodes;
                 cachedFunctions = Map.copyOf(store.functions);
                 listeners.notifyLater(listener -> listener.nodesChanged(nodes));
-                watches.values().forEach(ofName -> ofName.forEach(listeners::runLater));
+                watches.values().forEach(ofName -> ofName.forEach(listeners::execute));
                 registerAgainIfLost();
                 update(store.epochs.epoch);
             }
@@ -506,7 +506,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         RecordName.check(name);
         synchronized (store) {
             watches.computeIfAbsent(name, key -> new ArrayList<>()).add(changed);
-            listeners.runLater(changed);
+            listeners.execute(changed);
         }
     }
 

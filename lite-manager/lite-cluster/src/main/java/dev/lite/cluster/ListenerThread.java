@@ -76,25 +76,25 @@ final class ListenerThread implements Executor, AutoCloseable {
         }
     }
 
-    /** Runs a callback in order with the notifications; an exception is logged. Any thread; does not block. */
-    void runLater(Runnable callback) {
-        execute(() -> {
-            try {
-                callback.run();
-            } catch (RuntimeException | Error e) {
-                Unrecoverable.report(e);
-                log.error("The callback {} failed", callback.getClass().getName(), e);
-            }
-        });
-    }
-
-    /** Runs a task in order with the notifications; does nothing after {@link #close}. */
+    /**
+     * Runs a task in order with the notifications; an exception is logged. Any thread; does not block. Does nothing after
+     * {@link #close}.
+     */
     @Override
     public void execute(Runnable task) {
         try {
-            thread.execute(task);
+            thread.execute(() -> runSafely(task));
         } catch (RejectedExecutionException e) {
             log.trace("a listener was not called: the directory is closed", e);
+        }
+    }
+
+    private static void runSafely(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            log.error("The task {} of a directory failed", task.getClass().getName(), e);
         }
     }
 

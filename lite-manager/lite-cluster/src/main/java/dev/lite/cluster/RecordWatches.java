@@ -21,8 +21,8 @@ final class RecordWatches implements AutoCloseable {
         CuratorCache cache = session.cache(
                 path,
                 CuratorCacheListener.builder()
-                        .forAll((type, before, after) -> listeners.runLater(changed))
-                        .forInitialized(() -> listeners.runLater(changed))
+                        .forAll((type, before, after) -> listeners.execute(changed))
+                        .forInitialized(() -> listeners.execute(changed))
                         .build(),
                 CuratorCache.Options.SINGLE_NODE_CACHE,
                 CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);

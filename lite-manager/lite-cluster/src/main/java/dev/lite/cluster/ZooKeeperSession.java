@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -378,7 +379,12 @@ final class ZooKeeperSession implements AutoCloseable {
 
     /** The content of a cached znode; empty if somebody without the cluster's secret wrote it. */
     Optional<byte[]> trusted(ChildData cached) {
-        return seal.open(cached.getPath(), cached.getData(), cached.getStat());
+        return seal.open(cached.getPath(), content(cached), cached.getStat());
+    }
+
+    /** The content of a cached znode, whoever wrote it. */
+    static byte[] content(ChildData cached) {
+        return Objects.requireNonNullElse(cached.getData(), EMPTY); // null: it was created without data
     }
 
     /** Whether this process has a secret. */

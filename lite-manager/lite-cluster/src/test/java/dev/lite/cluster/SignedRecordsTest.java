@@ -76,7 +76,7 @@ class SignedRecordsTest {
         return stranger.getData(path, false, new Stat());
     }
 
-    private void write(String path, byte[] stored) throws KeeperException, InterruptedException {
+    private void write(String path, byte @Nullable [] stored) throws KeeperException, InterruptedException {
         if (stranger.exists(path, false) == null) {
             stranger.create(path, stored, ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
         } else {
@@ -111,6 +111,38 @@ class SignedRecordsTest {
         NodeRecord ours = member.register(advert("a"), DEADLINE);
 
         assertThat(member.nodesNow(DEADLINE)).containsExactly(ours);
+    }
+
+    @Test
+    void aRegistrationWithoutDataHidesNoOther() throws KeeperException, InterruptedException {
+        for (String secret : Arrays.asList(OLD, null)) {
+            CuratorDirectory member = open(secret);
+            String name = secret == null ? "without" : "with";
+            NodeRecord ours = member.register(advert(name), DEADLINE);
+            if (secret != null) {
+                write(paths.live("empty"), null);
+            }
+
+            CuratorDirectory other = open(secret);
+            NodeRecord others = other.register(advert("other-" + name), DEADLINE);
+
+            Waits.until("the member sees both", () -> member.nodes().containsAll(List.of(ours, others)));
+            Waits.until("the other sees both", () -> other.nodes().containsAll(List.of(ours, others)));
+            assertThat(namesOf(member.nodesNow(DEADLINE))).doesNotContain("empty");
+        }
+    }
+
+    @Test
+    void aCandidateWithoutDataHidesNoOther() throws KeeperException, InterruptedException {
+        Leadership first = open(OLD).leadership("first");
+        Waits.until("the first one sees itself", () -> first.participants().equals(List.of("first")));
+
+        write(paths.leader + "/empty-9999999999", null);
+
+        Leadership second = open(OLD).leadership("second");
+        Waits.until("the first one sees the second", () -> first.participants().contains("second"));
+        second.close();
+        first.close();
     }
 
     @Test

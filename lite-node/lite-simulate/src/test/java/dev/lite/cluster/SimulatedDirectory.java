@@ -288,7 +288,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
         if (!ofName.isEmpty()) {
             simulation.after(net.newsNs(), () -> {
                 if (connected && !closed) {
-                    ofName.forEach(listeners::runLater);
+                    ofName.forEach(listeners::execute);
                 }
             });
         }
@@ -423,7 +423,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
     public void watch(String name, Runnable changed) {
         RecordName.check(name);
         watches.computeIfAbsent(name, key -> new java.util.ArrayList<>()).add(changed);
-        listeners.runLater(changed);
+        listeners.execute(changed);
     }
 
     @Override

@@ -1,0 +1,26 @@
+package dev.lite.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.testing.Waits;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+class ListenerThreadTest {
+    @Test
+    void aTaskThatThrowsDoesNotEndTheThread() {
+        try (ListenerThread listeners = new ListenerThread("lite-directory-test")) {
+            CompletableFuture<Thread> before = new CompletableFuture<>();
+            CompletableFuture<Thread> after = new CompletableFuture<>();
+
+            listeners.execute(() -> before.complete(Thread.currentThread()));
+            listeners.execute(() -> {
+                throw new IllegalStateException("thrown by a test");
+            });
+            listeners.execute(() -> after.complete(Thread.currentThread()));
+
+            Waits.until("the last task ran", after::isDone);
+            assertThat(after.join()).isSameAs(before.join());
+        }
+    }
+}
