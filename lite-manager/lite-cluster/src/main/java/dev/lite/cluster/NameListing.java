@@ -6,12 +6,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.data.Stat;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Lists names page by page. ZooKeeper returns all children of a znode at once, and the names are spread over {@value
@@ -21,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Bound: all names of the cluster, softly referenced, so that they are dropped when the heap is short. Any thread.
  */
 final class NameListing {
+    private static final Logger log = LoggerFactory.getLogger(NameListing.class);
     private static final String WHAT = "list names";
 
     private final ZooKeeperSession session;
@@ -36,8 +40,19 @@ final class NameListing {
      */
     private record Names(long changed, String[] sorted) {
         static Names of(long changed, List<String> children) {
-            String[] names = children.stream().map(RecordName::decode).sorted().toArray(String[]::new);
+            String[] names = children.stream()
+                    .flatMap(child -> nameOf(child).stream())
+                    .sorted()
+                    .toArray(String[]::new);
             return new Names(changed, names);
+        }
+
+        private static Optional<String> nameOf(String child) {
+            Optional<String> name = RecordName.decode(child);
+            if (name.isEmpty()) {
+                log.debug("the znode {} among the names is ignored: no name is encoded like this", child);
+            }
+            return name;
         }
     }
 

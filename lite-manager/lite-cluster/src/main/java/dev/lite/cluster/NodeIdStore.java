@@ -9,9 +9,13 @@ import java.util.concurrent.CompletableFuture;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.OpResult;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The ids of the nodes. Name → id and id → name are written in one transaction, so that both always exist together. */
 final class NodeIdStore {
+    private static final Logger log = LoggerFactory.getLogger(NodeIdStore.class);
+
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
 
@@ -60,7 +64,11 @@ final class NodeIdStore {
         BitSet taken = new BitSet(ClusterDirectory.NODE_ID_MAX + 1);
         for (String id :
                 session.await(session.children(paths.byId), deadline, what).get()) {
-            taken.set(parse(paths.byId, id));
+            try {
+                taken.set(parse(paths.byId, id));
+            } catch (ClusterUnavailableException e) { // it must not keep new nodes away
+                log.warn("ignored: {}", e.getMessage());
+            }
         }
         int free = taken.nextClearBit(0);
         if (free > ClusterDirectory.NODE_ID_MAX) {

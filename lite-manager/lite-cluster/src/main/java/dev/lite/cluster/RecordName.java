@@ -7,6 +7,7 @@ import java.net.URLEncoder;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.Optional;
 import java.util.zip.CRC32;
 
 /** The names of records: validation, and encoding as a path element. */
@@ -59,9 +60,14 @@ final class RecordName {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace(".", "%2E");
     }
 
-    /** The inverse of {@link #encode}. */
-    static String decode(String element) {
-        return URLDecoder.decode(element, StandardCharsets.UTF_8);
+    /** The inverse of {@link #encode}; empty if no name is encoded like this. */
+    static Optional<String> decode(String element) {
+        try {
+            String name = URLDecoder.decode(element, StandardCharsets.UTF_8);
+            return encode(name).equals(element) ? Optional.of(name) : Optional.empty();
+        } catch (IllegalArgumentException e) { // declared by URLDecoder for escapes like %zz
+            return Optional.empty();
+        }
     }
 
     private static ByteBuffer utf8(String name) {

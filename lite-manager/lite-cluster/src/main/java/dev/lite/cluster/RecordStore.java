@@ -12,6 +12,8 @@ import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.OpResult;
 import org.apache.zookeeper.data.Stat;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Records by name.
@@ -24,6 +26,8 @@ import org.apache.zookeeper.data.Stat;
  * <p><b>Reads</b> follow a {@code sync}, so they see every change completed before.
  */
 final class RecordStore {
+    private static final Logger log = LoggerFactory.getLogger(RecordStore.class);
+
     /** Leaves room for 2^30 changes before a version overflows. */
     private static final int FIRST_VERSION_BOUND = 1 << 30;
 
@@ -46,7 +50,8 @@ final class RecordStore {
             if (bytes.length < Integer.BYTES) {
                 throw new ClusterUnavailableException(
                         "the znode %s is not a record: it has %d bytes; at least %d are needed"
-                                .formatted(answer.path(), bytes.length, Integer.BYTES));
+                                .formatted(answer.path(), bytes.length, Integer.BYTES),
+                        new UnreadableRecordException(answer.path()));
             }
             return new Stored(
                     ByteBuffer.wrap(bytes).getInt(),
@@ -209,14 +214,26 @@ final class RecordStore {
             Answer<ZooKeeperSession.Data> found = session.await(reading.get(index), deadline, "sign the records again");
             if (found.isOk()
                     && found.get().trusted().isPresent()
-                    && !found.get().current()) {
-                Stored stored = Stored.of(found);
-                Optional<Integer> changed =
-                        compareAndSet(names.get(index), stored.version(), stored.record(), deadline);
-                signed += changed.isPresent() ? 1 : 0;
+                    && !found.get().current()
+                    && signAgain(names.get(index), found, deadline)) {
+                signed++;
             }
         }
         return signed;
+    }
+
+    private boolean signAgain(String name, Answer<ZooKeeperSession.Data> found, Deadline deadline) {
+        try {
+            Stored stored = Stored.of(found);
+            return compareAndSet(name, stored.version(), stored.record(), deadline)
+                    .isPresent();
+        } catch (ClusterUnavailableException e) {
+            if (!UnreadableRecordException.isCauseOf(e)) {
+                throw e;
+            }
+            log.warn("{} is not signed again: {}", found.path(), e.getMessage());
+            return false;
+        }
     }
 
     List<String> names(String prefix, String after, int limit, Deadline deadline) {

@@ -70,7 +70,8 @@ final class ZooKeeperSession implements AutoCloseable {
          */
         byte[] bytes() {
             return trusted.orElseThrow(() -> new ClusterUnavailableException(
-                    "%s in ZooKeeper is refused: it is not signed with the cluster's secret".formatted(path)));
+                    "%s in ZooKeeper is refused: it is not signed with the cluster's secret".formatted(path),
+                    new UnreadableRecordException(path)));
         }
     }
 

@@ -161,6 +161,28 @@ class SignedRecordsTest {
     }
 
     @Test
+    void aZnodeThatNoNameIsEncodedLikeHidesNoName() throws KeeperException, InterruptedException {
+        CuratorDirectory member = open(OLD);
+        assertThat(member.create("name", bytes("content"), DEADLINE)).isTrue();
+
+        write(paths.bucketOf("name") + "/%zz", bytes("no name"));
+        write(paths.bucketOf("name") + "/%6eame", bytes("the same name again"));
+
+        assertThat(member.names("", 10, DEADLINE)).containsExactly("name");
+    }
+
+    @Test
+    void aZnodeAmongTheIdsThatIsNoIdKeepsNoNodeAway() throws KeeperException, InterruptedException {
+        CuratorDirectory member = open(OLD);
+        assertThat(member.nodesNow(DEADLINE)).isEmpty();
+
+        write(paths.byId + "/none", bytes("none"));
+        write(paths.byId + "/4711", bytes("none"));
+
+        assertThat(member.register(advert("ours"), DEADLINE).id()).isZero();
+    }
+
+    @Test
     void aRecordIsNotValidAtAnotherPath() throws KeeperException, InterruptedException {
         CuratorDirectory member = open(OLD);
         assertThat(member.create("mine", bytes("everybody may write"), DEADLINE))
@@ -273,6 +295,19 @@ class SignedRecordsTest {
         assertThat(open(null).read("name", DEADLINE))
                 .as("a reader without a secret")
                 .isPresent();
+    }
+
+    @Test
+    void aZnodeThatIsNoRecordDoesNotKeepOthersFromBeingSignedAgain() throws KeeperException, InterruptedException {
+        CuratorDirectory before = open(null);
+        assertThat(before.create("name", bytes("content"), DEADLINE)).isTrue();
+        assertThat(before.create("damaged", bytes("content"), DEADLINE)).isTrue();
+        write(paths.record("damaged"), bytes("x"));
+        write(paths.bucketOf("name") + "/%zz", bytes("no name"));
+
+        signAgain(open(OLD, true));
+
+        assertThat(open(OLD).read("name", DEADLINE)).isPresent();
     }
 
     private void signAgain(CuratorDirectory manager) throws KeeperException, InterruptedException {

@@ -1,8 +1,10 @@
 package dev.lite.manager.web;
 
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.UnreadableRecordException;
 import dev.lite.cluster.VersionedRecord;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -31,7 +33,7 @@ class RecordReader {
     }
 
     /**
-     * Reads a page of a listing; records removed meanwhile are omitted.
+     * Reads a page of a listing; records removed meanwhile are omitted, and those that cannot be read.
      *
      * @param prefix the prefix of the names
      * @param after the last name of the previous page, or a text before every name
@@ -43,10 +45,25 @@ class RecordReader {
         List<String> names = directory.names(prefix, after, limit, deadline);
         List<T> items = new ArrayList<>(names.size());
         for (String name : names) {
-            read(name, Duration.ofNanos(Math.max(0, endNs - System.nanoTime())))
+            readable(name, Duration.ofNanos(Math.max(0, endNs - System.nanoTime())))
                     .ifPresent(lmr -> items.add(view.apply(name, lmr)));
         }
         return new Page<>(items, names.size() == limit ? names.getLast() : null);
+    }
+
+    /** Reads one record; empty also if it cannot be read. */
+    private Optional<LmrRecord> readable(String name, Duration left) {
+        try {
+            return read(name, left);
+        } catch (ClusterUnavailableException e) {
+            if (!UnreadableRecordException.isCauseOf(e)) {
+                throw e;
+            }
+            log.warn("Skipping the record of \"{}\": {}", name, e.getMessage());
+        } catch (IllegalArgumentException e) {
+            log.warn("Skipping a record whose name this version does not allow: {}", e.getMessage());
+        }
+        return Optional.empty();
     }
 
     /** Reads one record. */

@@ -8,6 +8,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.manager.RunningManager;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -22,6 +23,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -138,6 +141,38 @@ class RestTest {
         assertThat(shop.get("items").size()).isEqualTo(1);
         assertThat(shop.has("next")).isFalse();
         assertThat(manager.json("/api/lmrs?prefix=%01lock").get("items").size()).isZero();
+    }
+
+    /** Somebody else may have written it. */
+    @Test
+    void aRecordThatCannotBeReadIsOmittedFromListings() throws IOException, InterruptedException, KeeperException {
+        String connectString = manager.bean(EmbeddedZooKeeper.class).connectString();
+        ZooKeeper stranger = new ZooKeeper(connectString, 10_000, event -> {});
+        try {
+            Waits.until("the stranger's connection", () -> stranger.getState() == ZooKeeper.States.CONNECTED);
+            manager.directory().create("shop/damaged", lmr(node.id()).encode(), RunningManager.DEADLINE);
+            String damaged = znode(stranger, "shop%2Fdamaged");
+            stranger.setData(damaged, new byte[] {1}, -1);
+
+            JsonNode shop = manager.json("/api/lmrs?prefix=shop/");
+            HttpResponse<String> itself = manager.get("/api/lmrs/shop%2Fdamaged");
+
+            stranger.delete(damaged, -1);
+            assertThat(shop.get("items").size()).isEqualTo(3);
+            assertProblem(itself, 503, "is not a record");
+        } finally {
+            stranger.close();
+        }
+    }
+
+    private static String znode(ZooKeeper client, String element) throws InterruptedException, KeeperException {
+        for (String bucket : client.getChildren("/lite/lite/names", false)) {
+            String path = "/lite/lite/names/%s/%s".formatted(bucket, element);
+            if (client.exists(path, false) != null) {
+                return path;
+            }
+        }
+        throw new AssertionError("there is no znode " + element);
     }
 
     @Test

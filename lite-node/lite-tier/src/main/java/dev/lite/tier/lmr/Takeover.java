@@ -108,9 +108,10 @@ final class Takeover {
 
     /** Returns whether all was taken over; one LMR does not keep the others from it. */
     private boolean scanRecords() {
-        boolean all = true;
-        for (NamedLmrs.Named found : named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, Deadline.in(SCAN_TIMEOUT))
-                .values()) {
+        NamedLmrs.Scan records =
+                named.findReadable(lmr -> lmr.state() != LmrRecord.State.LIVE, Deadline.in(SCAN_TIMEOUT));
+        boolean all = records.unreadable().isEmpty();
+        for (NamedLmrs.Named found : records.lmrs().values()) {
             LmrRecord lmr = found.lmr();
             if (lmr.state() == LmrRecord.State.FREEING) {
                 reclaimer.takeOver(found.name(), lmr);

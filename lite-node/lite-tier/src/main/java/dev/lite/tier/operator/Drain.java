@@ -16,11 +16,13 @@ import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.memory.ArenaAllocator;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -35,7 +37,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The creator of an anonymous LMR has its record and moves it. Anonymous LMRs that this node created end with its
  * process, so they are moved only if the process stays. Memory without a record is left: an LMR that is still being
- * created gets its record a moment later.
+ * created gets its record a moment later. If records cannot be read, memory without a record may be theirs, and the drain
+ * fails after it has moved everything else.
  *
  * <p>Used by one thread. Limit: {@value #AT_ONCE} moves at a time.
  */
@@ -117,8 +120,13 @@ final class Drain {
     /** An LMR with memory on this node. */
     private record Held(long id, @Nullable String name, long bytes) {}
 
-    /** The arena's content: movable LMRs, and the bytes of unknown ones. */
-    private record Found(List<Held> movable, long unknownBytes) {
+    /**
+     * The arena's content: movable LMRs, and the bytes of unknown ones.
+     *
+     * @param unreadable the names of the records that cannot be read
+     * @param unreadableBytes how many of the unknown bytes may belong to those
+     */
+    private record Found(List<Held> movable, long unknownBytes, SortedSet<String> unreadable, long unreadableBytes) {
         long bytes() {
             return movable.stream().mapToLong(Held::bytes).sum();
         }
@@ -169,6 +177,10 @@ final class Drain {
             }
             Polling.sleepNs(PAUSE_NS);
         }
+        if (found.unreadableBytes() > 0) {
+            return "%d bytes are left that may belong to LMRs whose records cannot be read, such as \"%s\""
+                    .formatted(found.unreadableBytes(), found.unreadable().first());
+        }
         progress.report(totalBytes, totalBytes, "bytes moved away");
         if (found.unknownBytes() > 0) {
             log.info("drain leaves {} bytes of unknown LMRs at node={}", found.unknownBytes(), self.name());
@@ -190,25 +202,29 @@ final class Drain {
             }
         });
         if (here.isEmpty()) {
-            return new Found(List.of(), 0);
+            return new Found(List.of(), 0, Collections.emptySortedSet(), 0);
         }
-        Map<Long, NamedLmrs.Named> ofNames = named.find(lmr -> here.containsKey(lmr.id()), deadline);
+        NamedLmrs.Scan scan = named.findReadable(lmr -> here.containsKey(lmr.id()), deadline);
         Set<Integer> creators = new HashSet<>();
         here.keySet().forEach(id -> creators.add(LmrRecords.creator(id)));
         Set<Integer> gone = mover.areGone(creators, deadline);
         List<Held> movable = new ArrayList<>();
         long unknownBytes = 0;
+        long unreadableBytes = 0;
         for (Map.Entry<Long, Long> held : here.entrySet()) {
-            NamedLmrs.Named known = ofNames.get(held.getKey());
+            NamedLmrs.Named known = scan.lmrs().get(held.getKey());
             if (known != null
                     ? isHere(known.lmr())
                     : !hasMovedAway(held.getKey()) && mayBeAnonymous(held.getKey(), gone)) {
                 movable.add(new Held(held.getKey(), known == null ? null : known.name(), held.getValue()));
             } else {
                 unknownBytes += held.getValue();
+                if (known == null && !scan.unreadable().isEmpty() && !wasMoved(held.getKey())) {
+                    unreadableBytes += held.getValue();
+                }
             }
         }
-        return new Found(movable, unknownBytes);
+        return new Found(movable, unknownBytes, scan.unreadable(), unreadableBytes);
     }
 
     /** Whether the LMR has memory here, or will after its move. Otherwise its memory here is being freed. */
@@ -217,6 +233,10 @@ final class Drain {
         return lmr.state() != LmrRecord.State.FREEING
                 && (lmr.shares().stream().anyMatch(share -> share.node() == self.id())
                         || (move != null && move.shares().stream().anyMatch(share -> share.node() == self.id())));
+    }
+
+    private synchronized boolean wasMoved(long id) {
+        return movedAway.containsKey(id);
     }
 
     private synchronized boolean hasMovedAway(long id) {

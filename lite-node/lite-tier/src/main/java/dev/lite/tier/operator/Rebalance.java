@@ -124,7 +124,9 @@ final class Rebalance {
     }
 
     private Map<Long, NamedLmrs.Named> lmrs() {
-        Map<Long, NamedLmrs.Named> lmrs = named.find(lmr -> lmr.state() == LmrRecord.State.LIVE, Deadline.in(timeout));
+        Map<Long, NamedLmrs.Named> lmrs = named.findReadable(
+                        lmr -> lmr.state() == LmrRecord.State.LIVE, Deadline.in(timeout))
+                .lmrs();
         lmrs.values().removeIf(lmr -> SyncWords.isWord(lmr.name()));
         return lmrs;
     }

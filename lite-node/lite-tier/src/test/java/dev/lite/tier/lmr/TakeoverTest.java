@@ -102,6 +102,22 @@ class TakeoverTest {
     }
 
     @Test
+    void aRecordThatCannotBeReadDoesNotKeepOtherWorkFromBeingTakenOver() {
+        dyingFree("freed");
+        assertThat(cluster.directory(0).create("damaged", new byte[] {1, 2, 3}, Waits.seconds(5)))
+                .isTrue();
+        dyingFree("unreadable");
+        news[0].makeUnreadable("unreadable");
+
+        takeOver();
+
+        Waits.until("it is freed", () -> isFreed("freed"));
+        assertThat(isFreed("unreadable")).isFalse();
+        news[0].makeUnreadable("");
+        Waits.until("the other one is freed, too", () -> isFreed("unreadable"));
+    }
+
+    @Test
     void workIsTakenOverLaterIfTheDirectoryDoesNotAnswerAtOnce() {
         dyingFree("freed");
         cluster.directory(0).setAvailable(false);

@@ -23,6 +23,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
@@ -417,6 +418,59 @@ class DrainTest {
             assertThat(cluster.node(1).drain(LONG)).isEmpty();
 
             assertThat(made.fetchAdd(0, 1)).isZero();
+        }
+    }
+
+    @Test
+    void recordsOfOtherNodesThatCannotBeReadDoNotKeepADrainFromItsEnd() {
+        HeldNews[] news = new HeldNews[1];
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            cluster.start("n0");
+            cluster.start(cluster.config("n1"), real -> news[0] = new HeldNews(real));
+            cluster.awaitConnections();
+            LmrHandle made = cluster.attach(0).memory().malloc(named("data", Placement.on("n1")));
+            made.write(0, content(1));
+            cluster.attach(0).memory().malloc(named("foreign", Placement.on("n0")));
+            assertThat(cluster.directory(0).create("damaged", new byte[] {1, 2, 3}, LONG))
+                    .isTrue();
+            news[0].makeUnreadable("foreign");
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(made.extents()).extracting(Extent::node).containsOnly("n0");
+            assertThat(Arrays.equals(all(made), content(1))).isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"of n0", "of n1"})
+    void aDrainFailsWhileARecordThatCannotBeReadMayOwnMemoryHere(String unreadable) {
+        HeldNews[] news = new HeldNews[1];
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            cluster.start("n0");
+            cluster.start(cluster.config("n1"), real -> news[0] = new HeldNews(real));
+            cluster.awaitConnections();
+            List<LmrHandle> made = new ArrayList<>();
+            made.add(cluster.attach(0).memory().malloc(named("of n0", Placement.on("n1"))));
+            made.add(cluster.attach(1).memory().malloc(named("of n1", Placement.on("n1"))));
+            made.add(cluster.attach(0).memory().malloc(named("readable", Placement.on("n1"))));
+            for (int index = 0; index < made.size(); index++) {
+                made.get(index).write(0, content(index));
+            }
+
+            news[0].makeUnreadable(unreadable);
+
+            assertThat(cluster.node(1).drain(LONG).orElseThrow()).contains("\"%s\"".formatted(unreadable));
+
+            assertThat(cluster.node(1).figures().lmrBytes()).isGreaterThanOrEqualTo(SIZE);
+            assertThat(made.get(2).extents()).extracting(Extent::node).containsOnly("n0");
+            news[0].makeUnreadable("");
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(cluster.node(1).figures().lmrBytes()).isZero();
+            for (int index = 0; index < made.size(); index++) {
+                assertThat(Arrays.equals(all(made.get(index)), content(index))).isTrue();
+            }
         }
     }
 

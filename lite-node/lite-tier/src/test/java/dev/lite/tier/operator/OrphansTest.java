@@ -17,6 +17,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
@@ -184,6 +185,26 @@ class OrphansTest {
             cluster.directory(1).setAvailable(true);
 
             Waits.until("it is freed", () -> cluster.node(1).figures().lmrBytes() == 0);
+        }
+    }
+
+    /** It may own the memory. */
+    @Test
+    void noOrphansAreFreedWhileARecordCannotBeRead() {
+        HeldNews[] news = new HeldNews[1];
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
+            cluster.start("n0");
+            cluster.start(cluster.config("n1"), real -> news[0] = new HeldNews(real));
+            cluster.awaitConnections();
+            LmrHandle stays = cluster.attach(0).memory().malloc(spec().withName("stays"));
+            news[0].makeUnreadable("stays");
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.pass(GRACE.multipliedBy(4));
+
+            news[0].makeUnreadable("");
+
+            assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
+            assertThat(stays.fetchAdd(0, 1)).isZero();
         }
     }
 

@@ -109,6 +109,25 @@ class RebalanceTest {
     }
 
     @Test
+    void aRecordThatCannotBeReadDoesNotKeepOtherLmrsFromMoving() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            for (int index = 0; index < LMRS; index++) {
+                cluster.attach(0)
+                        .memory()
+                        .malloc(LmrSpec.of(SIZE).withName("lmr " + index).withPlacement(Placement.on("n0")));
+            }
+            assertThat(cluster.directory(0).create("damaged", new byte[] {1, 2, 3}, LONG))
+                    .isTrue();
+
+            Order order = rebalance(new Orders(cluster.directory(1)));
+
+            assertThat(order.state()).as(order.note()).isEqualTo(State.DONE);
+            assertThat(order.done()).isPositive();
+        }
+    }
+
+    @Test
     void anLmrThatIsTooLargeToImproveTheBalanceStays() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {

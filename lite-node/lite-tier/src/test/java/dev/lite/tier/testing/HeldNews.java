@@ -7,6 +7,7 @@ import dev.lite.cluster.Epoch;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.UnreadableRecordException;
 import dev.lite.cluster.VersionedRecord;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -35,6 +36,7 @@ public final class HeldNews implements ClusterDirectory {
     private @Nullable Supplier<Boolean> delayed; // guarded by this
     private volatile @Nullable HeldAnswer heldAnswer;
     private volatile String refusedName = "";
+    private volatile String unreadableName = "";
     private volatile String taskName = "";
     private volatile @Nullable Runnable afterCreate;
     private volatile int refusals;
@@ -134,6 +136,11 @@ public final class HeldNews implements ClusterDirectory {
     /** Fails every change of the record of a name from now on. */
     public void refuseChangesOf(String name) {
         refusedName = name;
+    }
+
+    /** The record of a name cannot be read from now on, as if somebody without the cluster's secret had written it. */
+    public void makeUnreadable(String name) {
+        unreadableName = name;
     }
 
     /** How many changes were refused. */
@@ -293,6 +300,9 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public Optional<VersionedRecord> read(String name, Duration deadline) {
+        if (name.equals(unreadableName)) {
+            throw new ClusterUnavailableException("unreadable by a test", new UnreadableRecordException(name));
+        }
         Optional<VersionedRecord> answer = directory.read(name, deadline);
         HeldAnswer held = heldAnswer;
         if (held != null
