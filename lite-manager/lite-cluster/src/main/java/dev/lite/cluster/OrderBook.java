@@ -10,7 +10,8 @@ import java.util.TreeSet;
  * effect on a node change together.
  *
  * @param nextId the number of the next order
- * @param orders in the order of their ids; at most {@link Orders#OPEN_MAX} open and {@link Orders#ENDED_KEPT} ended ones
+ * @param orders the open ones in the order of their ids, the ended ones in that of their ends; at most {@link
+ *     Orders#OPEN_MAX} open and {@link Orders#ENDED_KEPT} ended ones
  * @param draining the names of the nodes that are drained or marked for draining
  */
 public record OrderBook(long nextId, List<Order> orders, SortedSet<String> draining) {
@@ -26,6 +27,11 @@ public record OrderBook(long nextId, List<Order> orders, SortedSet<String> drain
     /** The order with this id; empty when it is not kept. */
     public Optional<Order> find(long id) {
         return orders.stream().filter(order -> order.id() == id).findFirst();
+    }
+
+    /** Whether the order with this id has ended and is kept. */
+    boolean hasEnded(long id) {
+        return find(id).filter(order -> order.state().isFinal()).isPresent();
     }
 
     /** The orders that are neither done nor failed. */

@@ -9,6 +9,7 @@ import dev.lite.cluster.Order.State;
 import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedSet;
@@ -64,7 +65,9 @@ public final class Orders {
 
     /** Reads all kept orders, in the order of their ids. */
     public List<Order> list(Duration deadline) {
-        return read(deadline).orders();
+        return read(deadline).orders().stream()
+                .sorted(Comparator.comparingLong(Order::id))
+                .toList();
     }
 
     /** Reads the order with this id; empty when it never existed or ended long ago. */
@@ -298,7 +301,7 @@ public final class Orders {
         while (true) {
             Optional<VersionedRecord> found = directory.read(RECORD, remaining(deadline));
             OrderBook before = found.map(Orders::decode).orElse(OrderBook.EMPTY);
-            OrderBook after = prune(change.apply(before));
+            OrderBook after = prune(endedLast(before, change.apply(before)));
             if (after.equals(before)) {
                 return new Changed(before, before);
             }
@@ -322,7 +325,14 @@ public final class Orders {
         return Duration.ofNanos(deadline.remainingNs());
     }
 
-    /** Drops the oldest ended orders. */
+    /** Puts the orders that this change ended behind all others. */
+    private static OrderBook endedLast(OrderBook before, OrderBook after) {
+        List<Order> orders = new ArrayList<>(after.orders());
+        orders.sort(Comparator.comparing(order -> order.state().isFinal() && !before.hasEnded(order.id()))); // stable
+        return new OrderBook(after.nextId(), orders, after.draining());
+    }
+
+    /** Drops the orders that ended first. */
     private static OrderBook prune(OrderBook book) {
         int surplus = book.orders().size() - book.open().size() - ENDED_KEPT;
         if (surplus <= 0) {

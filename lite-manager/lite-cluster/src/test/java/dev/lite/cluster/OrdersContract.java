@@ -252,6 +252,46 @@ abstract class OrdersContract {
     }
 
     @Test
+    void anOrderThatEndsAfterManyYoungerOnesIsKept() {
+        Order wanted = orders.drain("a", false, DEADLINE);
+        Order drain = orders.claim(wanted, "a", 1, DEADLINE).orElseThrow();
+        Order cancelled = orders.move("data", "b", DEADLINE);
+        for (int number = 0; number < Orders.ENDED_KEPT; number++) {
+            endAMove(number);
+        }
+
+        orders.finish(drain, null, DEADLINE);
+        orders.cancel(cancelled.id(), DEADLINE);
+        endAMove(Orders.ENDED_KEPT);
+
+        assertThat(orders.find(drain.id(), DEADLINE).orElseThrow().state()).isEqualTo(State.DONE);
+        assertThat(orders.find(cancelled.id(), DEADLINE).orElseThrow().note()).isEqualTo(Orders.CANCELLED);
+        assertThat(orders.list(DEADLINE))
+                .hasSize(Orders.ENDED_KEPT)
+                .extracting(Order::id)
+                .startsWith(drain.id(), cancelled.id())
+                .isSorted();
+    }
+
+    @Test
+    void aDrainThatIsUndrainedAfterManyYoungerOrdersIsKept() {
+        Order drain = orders.drain("a", false, DEADLINE);
+        for (int number = 0; number < Orders.ENDED_KEPT; number++) {
+            endAMove(number);
+        }
+
+        Order undrained = orders.undrain("a", DEADLINE);
+
+        assertThat(undrained.kind()).isEqualTo(Kind.UNDRAIN);
+        assertThat(orders.find(drain.id(), DEADLINE).orElseThrow().state()).isEqualTo(State.FAILED);
+    }
+
+    private void endAMove(int number) {
+        Order open = orders.move("moved " + number, "b", DEADLINE);
+        orders.finish(orders.claim(open, "a", 1, DEADLINE).orElseThrow(), null, DEADLINE);
+    }
+
+    @Test
     void aWatcherIsNotifiedOfOtherSessionsOrdersEvenAfterAnOutage() {
         AtomicInteger notifications = new AtomicInteger();
         orders.watch(notifications::incrementAndGet);
