@@ -55,6 +55,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -86,6 +87,9 @@ final class ControlRequestHandler {
      * offered channels, for which other applications wait.
      */
     private final Semaphore releases = new Semaphore(RELEASES_MAX);
+
+    /** One request at a time replies; the others keep their permits. So the permits also bound the requests that are not answered. */
+    private final ReentrantLock replying = new ReentrantLock();
 
     private final SessionLocks locks;
     private final RepeatedLines lines;
@@ -156,10 +160,7 @@ final class ControlRequestHandler {
             openChannel(open, permit);
             return;
         }
-        Reply reply = answer(request);
-        // First the permit, then the reply: the application may send its next request on the reply.
-        permit.release();
-        boolean unused = reply(reply);
+        boolean unused = reply(permit, answer(request));
     }
 
     /** The descriptor of the memory goes with the reply, and the channel's messages follow it. */
@@ -169,14 +170,13 @@ final class ControlRequestHandler {
             opened = channels.open(request.client(), deadline(request.deadlineNs()));
         } catch (RuntimeException | Error why) {
             Unrecoverable.report(why);
-            permit.release();
-            boolean unused = reply(failed(request, why));
+            boolean unused = reply(permit, failed(request, why));
             return;
         }
-        permit.release();
         boolean sent = false;
         try {
             sent = reply(
+                    permit,
                     new ChannelOpened(request.requestId(), opened.number(), opened.area(), opened.keys()),
                     opened.descriptor());
         } finally {
@@ -226,6 +226,18 @@ final class ControlRequestHandler {
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
+        }
+    }
+
+    /** Ends a request. Returns whether the reply was sent. */
+    private boolean reply(Semaphore permit, Reply reply, int... descriptors) {
+        replying.lock();
+        try {
+            // First the permit, then the reply: the application may send its next request on the reply.
+            permit.release();
+            return reply(reply, descriptors);
+        } finally {
+            replying.unlock();
         }
     }
 

@@ -1,0 +1,140 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.NodeInfo;
+import dev.lite.os.SocketWaits;
+import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.NodesPage;
+import dev.lite.testing.Waits;
+import dev.lite.tier.FairShares;
+import dev.lite.tier.TierSession;
+import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The control requests of one session, over a socket whose other end the test reads, or does not read. */
+class ControlRequestHandlerTest {
+    private static final int REQUESTS_MAX = 4;
+    private static final Duration LONG = Waits.scaled(Duration.ofSeconds(20));
+
+    /** For how long a reply waits for an application that does not read. */
+    private static final Duration SEND_MAX = Duration.ofSeconds(1);
+
+    @TempDir
+    Path directory;
+
+    private final AtomicInteger executed = new AtomicInteger();
+    private final AtomicReference<@Nullable String> dropped = new AtomicReference<>();
+    private UnixServerSocket listening;
+    private SocketWaits waits;
+    private SessionChannel node;
+    private SessionChannel application;
+    private FakeBackend backend;
+    private ControlRequestHandler handler;
+
+    @BeforeEach
+    void start() {
+        Path path = directory.resolve("socket");
+        listening = UnixServerSocket.bind(path, 0600, 1);
+        application = new SessionChannel(UnixSocket.connect(path));
+        application.setTimeout(LONG.toNanos(), LONG.toNanos());
+        waits = new SocketWaits("test-control", (what, why) -> {});
+        node = new SessionChannel(listening.accept(), waits);
+        node.setTimeout(0, SEND_MAX.toNanos());
+        backend = new FakeBackend();
+        TierSession tier = counted(backend.open("app", "test"));
+        SessionLocks locks = new SessionLocks(tier.sync());
+        RepeatedLines lines = new RepeatedLines(10, Duration.ofSeconds(10));
+        RpcCommands rpc = new RpcCommands("test", tier, locks, Runnable::run, lines, new FairShares(8).share("app"));
+        handler = new ControlRequestHandler(
+                "test",
+                tier,
+                new HandleTable(16),
+                rpc,
+                new ChannelRequests("test", null, "app", rpc, node, false, this::drop),
+                locks,
+                SessionServerConfig.of(path).withLimits(1, 16, REQUESTS_MAX),
+                node,
+                lines,
+                this::drop,
+                this::drop);
+    }
+
+    /** Counts how often the list of nodes is asked for. */
+    private TierSession counted(TierSession tier) {
+        return (TierSession) Proxy.newProxyInstance(
+                TierSession.class.getClassLoader(), new Class<?>[] {TierSession.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("nodes")) {
+                        executed.incrementAndGet();
+                        return List.of(new NodeInfo("n", 1, 1, 1, "local"));
+                    }
+                    return method.invoke(tier, arguments);
+                });
+    }
+
+    private void drop(String reason) {
+        dropped.compareAndSet(null, reason);
+        node.shutdown();
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        application.close();
+        node.close();
+        waits.close();
+        listening.close();
+        backend.close();
+    }
+
+    @Test
+    void requestsThatAreNotAnsweredAreBoundedWhenTheApplicationReadsNoReply() throws ProtocolException {
+        for (int sent = 1; sent <= 5_000 && dropped.get() == null; sent++) {
+            int now = sent;
+            handler.handle(new Nodes(sent, 0));
+            Waits.until("the request is executed", () -> executed.get() == now || dropped.get() != null);
+        }
+        Waits.until("the session is dropped", () -> dropped.get() != null);
+        assertThat(dropped.get()).isEqualTo("the application does not read its control channel");
+        assertThat(handler.drain(System.nanoTime() + LONG.toNanos())).isTrue();
+        int answered = 0;
+        SessionMessage reply;
+        while ((reply = application.receive()) != null) {
+            answered += reply instanceof NodesPage ? 1 : 0;
+        }
+        assertThat(answered).isPositive();
+        assertThat(executed.get() - answered).isBetween(1, REQUESTS_MAX + 1);
+    }
+
+    @Test
+    void anApplicationThatSendsARequestOnEachReplyIsNeverRefused() throws ProtocolException {
+        int all = 2_000;
+        int sent = 0;
+        for (; sent < REQUESTS_MAX; sent++) {
+            handler.handle(new Nodes(sent, 0));
+        }
+        for (int replies = 0; replies < all; replies++) {
+            assertThat(application.receive()).isInstanceOf(NodesPage.class);
+            if (sent < all) {
+                handler.handle(new Nodes(sent++, 0));
+            }
+        }
+        assertThat(executed).hasValue(all);
+        assertThat(dropped).hasNullValue();
+    }
+}
