@@ -49,8 +49,8 @@ import org.springframework.util.unit.DataSize;
  * @param returnGrace How long operations wait, within their deadlines, for the memory of a node that left the cluster. Later
  *     they fail at once. Should be longer than the restart of a node takes.
  * @param nameIdle How long nobody uses a lock or barrier before its name is forgotten: 1 s to 1 day.
- * @param channelsMax Maximum number of channels of this node's applications, 0 to 4096. A channel between two applications of
- *     this node counts twice. 0 turns channels off.
+ * @param channelsMax Maximum number of channels of this node's applications, 0 to 4096, divided among principals. A channel
+ *     between two applications of this node counts twice. 0 turns channels off.
  * @param spins Spin iterations of a waiting thread before it blocks.
  * @param session Memory that the node shares with each application.
  * @param management Access to the actuator endpoints.

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.tier.FairShares;
 import dev.lite.tier.peer.Peer;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -12,13 +13,13 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The ends of channels at a node. Any thread; never blocks. */
+/** The ends of channels at a node, {@linkplain FairShares divided} among the principals of their applications. Any thread; never blocks. */
 final class ChannelTable {
     /** Ends that were ended before they were kept. An open comes milliseconds later at most, so the oldest are forgotten. */
     private static final int ENDED_EARLY_MAX = 1024;
 
     private final String node;
-    private final int endsMax;
+    private final FairShares places;
 
     @GuardedBy("this")
     private final Map<Key, ChannelEnd> ends = new HashMap<>();
@@ -45,13 +46,13 @@ final class ChannelTable {
 
     ChannelTable(String node, int endsMax) {
         this.node = node;
-        this.endsMax = endsMax;
+        places = new FairShares(endsMax);
     }
 
     /**
      * Keeps a new end.
      *
-     * @throws LimitExceededException at the limit
+     * @throws LimitExceededException at the limit of all or of the principal
      * @throws RpcFailedException if the end was ended already, or the table is closed
      */
     synchronized void keep(ChannelEnd end) {
@@ -62,18 +63,29 @@ final class ChannelTable {
         if (endedEarly.remove(key)) {
             throw new RpcFailedException(RpcStatus.CANCELLED, NodeChannels.CALLER_GONE);
         }
-        if (ends.size() >= endsMax) {
-            throw new LimitExceededException("the applications of node %s have %d ends of channels; the limit is %d"
-                    .formatted(node, ends.size(), endsMax));
-        }
-        if (ends.putIfAbsent(key, end) != null) {
+        if (ends.containsKey(key)) {
             throw new RpcFailedException(
                     RpcStatus.REFUSED, "node %s has a channel with the tag %d already".formatted(node, end.tag));
         }
+        FairShares.Share share = shareOf(end);
+        if (!share.take()) {
+            throw new LimitExceededException(
+                    ends.size() >= places.max()
+                            ? "the applications of node %s have %d ends of channels; the limit is %d"
+                                    .formatted(node, ends.size(), places.max())
+                            : "ends of channels of node %s: %s".formatted(node, share.describe()));
+        }
+        ends.put(key, end);
+    }
+
+    private FairShares.Share shareOf(ChannelEnd end) {
+        return places.share(end.session.principal);
     }
 
     synchronized void forget(ChannelEnd end) {
-        ends.remove(Key.of(end), end);
+        if (ends.remove(Key.of(end), end)) {
+            shareOf(end).giveBack();
+        }
     }
 
     synchronized @Nullable ChannelEnd find(Key key) {
@@ -92,7 +104,7 @@ final class ChannelTable {
         return end;
     }
 
-    /** A connection was lost. Returns its ends. */
+    /** A connection was lost. Returns its ends; {@link #forget} must follow. */
     synchronized List<ChannelEnd> lost(Peer peer) {
         endedEarly.removeIf(key -> key.peer() == peer);
         return ends.values().stream().filter(end -> end.peer == peer).toList();
