@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
@@ -49,15 +50,19 @@ final class ClientSync implements LtSync {
     @Override
     public LtLock lock(String name) {
         LtSync.checkName(name);
-        long timeoutNs = session.deadlineNs();
-        LockOpened opened = session.requests()
+        return new ClientLock(name, open(name, session.deadlineNs()));
+    }
+
+    /** The number of the lock with this name. */
+    private long open(String name, long timeoutNs) {
+        return session.requests()
                 .ask(
                         "lock \"%s\"".formatted(name),
                         LockOpened.class,
                         timeoutNs,
                         id -> new OpenLock(id, Session.forNode(timeoutNs), name),
-                        null);
-        return new ClientLock(name, opened.number());
+                        null)
+                .number();
     }
 
     @Override
@@ -110,7 +115,9 @@ final class ClientSync implements LtSync {
 
     private final class ClientLock implements LtLock {
         private final String name;
-        private final long number;
+
+        /** Another one after the node has forgotten it. It does not while the session holds the lock. */
+        private volatile long number;
 
         ClientLock(String name, long number) {
             this.name = name;
@@ -162,18 +169,28 @@ final class ClientSync implements LtSync {
 
         /** Returns the fencing token, or 0 when the lock is not free. */
         private long attempt(int op, long deadlineNs, long timeoutNs) {
-            long attempt = attempts.incrementAndGet();
             try {
-                return command(op, number, attempt, deadlineNs, () -> cancel(attempt));
+                try {
+                    return attemptOnce(op, deadlineNs);
+                } catch (LmrNotFoundException forgotten) { // the session has opened very many other locks since then
+                    number = open(name, Math.max(1, deadlineNs - System.nanoTime()));
+                    return attemptOnce(op, deadlineNs);
+                }
             } catch (LiteTimeoutException e) {
                 throw new LiteTimeoutException("lock \"%s\" was not acquired within its deadline of %s: %s"
                         .formatted(name, Durations.text(timeoutNs), e.getMessage()));
             }
         }
 
+        private long attemptOnce(int op, long deadlineNs) {
+            long its = number;
+            long attempt = attempts.incrementAndGet();
+            return command(op, its, attempt, deadlineNs, () -> cancel(its, attempt));
+        }
+
         /** Cancels an attempt that the node may still execute. Does not wait for the answer. */
-        private void cancel(long attempt) {
-            session.requests().postRelease(id -> new CancelTry(id, number, attempt));
+        private void cancel(long its, long attempt) {
+            session.requests().postRelease(id -> new CancelTry(id, its, attempt));
         }
 
         /** Asks the node whether this token still holds the lock; false also when the node does not answer. */

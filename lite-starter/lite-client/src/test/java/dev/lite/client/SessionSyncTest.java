@@ -50,6 +50,23 @@ class SessionSyncTest {
     }
 
     @Test
+    void aLockWhoseNumberTheNodeHasForgottenIsOpenedAgain() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtLock lock = fixture.lite.sync().lock("l");
+            fixture.node.awaitRequest(OpenLock.class);
+            fixture.node.holdCommands(op -> op == Op.TRY_LOCK);
+            CompletableFuture<HeldLock> acquiring = start(() -> lock.acquire(LONG));
+            Command first = fixture.node.awaitHeldCommand();
+            fixture.node.fail(first, LiteException.Code.LMR_NOT_FOUND);
+            Command second = fixture.node.awaitHeldCommand();
+            assertThat(fixture.node.awaitRequest(OpenLock.class).name()).isEqualTo("l");
+            assertThat(second.lh()).isNotEqualTo(first.lh());
+            fixture.node.complete(second, 57);
+            assertThat(await(acquiring).fencingToken()).isEqualTo(57);
+        }
+    }
+
+    @Test
     void waitingForATakenLockTakesASlot() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             LtLock lock = fixture.lite.sync().lock("l");

@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.HeldLock;
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtLock;
@@ -25,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  * #requireNoneLost} refuses the operations of the session: any of them may have begun under the lost lock, and only the
  * close tells that its former holder has stopped. No lock is acquired until then, so lost ones do not add up.
  *
- * <p>Bound: the tier's limit of locks per session.
+ * <p>A lock keeps its number while the application has not closed it, and longer. Bound: {@value #ENTRIES_MAX} numbers. Beyond them,
+ * a number is forgotten whose lock the application neither holds nor acquires. Numbers are not used twice.
  */
 final class SessionLocks {
     private static final int INITIAL_CAPACITY = 16;
@@ -33,26 +35,46 @@ final class SessionLocks {
     /** The limit of attempts that were cancelled before the node executed them: one for each slot. */
     private static final int CANCELLED_MAX = 64;
 
+    /** A power of two, and more than the locks that a session uses at a time. */
+    static final int ENTRIES_MAX = 1 << 15;
+
     private final TierSync sync;
+    private final int entriesMax;
 
     @GuardedBy("this")
-    private final Map<String, Integer> numbers = new HashMap<>();
+    private final Map<String, Long> numbers = new HashMap<>();
 
     @GuardedBy("this")
     private int used;
 
+    /** The place whose number may be forgotten next. */
+    @GuardedBy("this")
+    private int hand;
+
     /** At this number of losses, no lock here was both lost and not closed; written under this. */
     private volatile int lossesChecked;
 
-    /** Replaced by a larger copy when it is full; written under this. */
+    /** The place of a number is its remainder. Replaced by a larger copy when it is full; written under this. */
     private volatile @Nullable Entry[] entries = new @Nullable Entry[INITIAL_CAPACITY];
 
     SessionLocks(TierSync sync) {
+        this(sync, ENTRIES_MAX);
+    }
+
+    /** @param entriesMax the bound of numbers; a power of two */
+    SessionLocks(TierSync sync, int entriesMax) {
         this.sync = sync;
+        this.entriesMax = entriesMax;
     }
 
     private static final class Entry {
-        final LtLock lock;
+        final long number;
+        /** Not the lock: an idle one would keep what it knows of its word. */
+        final String name;
+
+        /** Attempts under way; negative: the number is forgotten. */
+        @GuardedBy("this")
+        int attempts;
 
         /** The lock as it was acquired last, until the application closes it. */
         @GuardedBy("this")
@@ -69,8 +91,29 @@ final class SessionLocks {
         @GuardedBy("this")
         final Set<Long> cancelled = new LinkedHashSet<>();
 
-        Entry(LtLock lock) {
-            this.lock = lock;
+        Entry(long number, String name) {
+            this.number = number;
+            this.name = name;
+        }
+
+        synchronized void beginAttempt() {
+            if (attempts < 0) {
+                throw unknown(number);
+            }
+            attempts++;
+        }
+
+        synchronized void endAttempt() {
+            attempts--;
+        }
+
+        /** Whether the number may be forgotten; then no attempt begins any more. */
+        synchronized boolean endIfUnused() {
+            if (attempts != 0 || held != null || !former.isEmpty()) {
+                return false;
+            }
+            attempts = -1;
+            return true;
         }
 
         @GuardedBy("this")
@@ -114,31 +157,68 @@ final class SessionLocks {
         }
     }
 
-    /** Opens the lock with this name; returns its number, the same at every call. */
+    /** Opens the lock with this name; returns its number, the same at every call until it is forgotten. */
     long open(String name, Duration deadline) {
-        LtLock lock = sync.lock(name, deadline);
+        LtLock unused = sync.lock(name, deadline);
         synchronized (this) {
-            Integer known = numbers.get(name);
+            Long known = numbers.get(name);
             if (known != null) {
                 return known;
             }
+            long number = used < entriesMax ? used : forgetOne() + entriesMax;
+            int place = place(number);
             @Nullable Entry[] now = entries;
-            if (used == now.length) {
-                now = Arrays.copyOf(now, 2 * used);
+            if (place >= now.length) {
+                now = Arrays.copyOf(now, 2 * now.length);
             }
-            now[used] = new Entry(lock);
+            now[place] = new Entry(number, name);
             entries = now; // publishes the element
-            numbers.put(name, used);
-            return used++;
+            used = Math.max(used, place + 1);
+            numbers.put(name, number);
+            return number;
         }
     }
 
-    private Entry entry(long number) {
-        @Nullable Entry[] now = entries;
-        Entry entry = number < 0 || number >= now.length ? null : now[(int) number];
-        if (entry == null) {
-            throw new LmrNotFoundException("this session has no lock with number %d".formatted(number));
+    private int place(long number) {
+        return (int) (number & (entriesMax - 1));
+    }
+
+    @GuardedBy("this")
+    private long forgetOne() {
+        for (int looked = 0; looked < entriesMax; looked++) {
+            Entry entry = entries[hand];
+            hand = (hand + 1) & (entriesMax - 1);
+            if (entry != null && entry.endIfUnused()) {
+                numbers.remove(entry.name);
+                return entry.number;
+            }
         }
+        throw new LimitExceededException(
+                "this session holds or acquires %d locks; the limit is %d".formatted(entriesMax, entriesMax));
+    }
+
+    /** The entry of a number; null if it was forgotten, so its lock is not held. */
+    private @Nullable Entry find(long number) {
+        @Nullable Entry[] now = entries;
+        int place = place(number);
+        Entry entry = number < 0 || place >= now.length ? null : now[place];
+        if (entry == null || entry.number < number) {
+            throw unknown(number);
+        }
+        return entry.number == number ? entry : null;
+    }
+
+    private static LmrNotFoundException unknown(long number) {
+        return new LmrNotFoundException("this session has no lock with number %d".formatted(number));
+    }
+
+    /** The entry of a number, for an attempt; {@link Entry#endAttempt} must follow. */
+    private Entry beginAttempt(long number) {
+        Entry entry = find(number);
+        if (entry == null) {
+            throw unknown(number);
+        }
+        entry.beginAttempt();
         return entry;
     }
 
@@ -156,8 +236,9 @@ final class SessionLocks {
 
     private synchronized void checkLost() {
         int losses = sync.locksLost(); // before the checks: a later loss is checked again
-        for (int number = 0; number < used; number++) {
-            HeldLock lost = entry(number).lost();
+        for (int place = 0; place < used; place++) {
+            Entry entry = entries[place];
+            HeldLock lost = entry == null ? null : entry.lost();
             if (lost != null) {
                 throw new LmrUnavailableException(
                         "this session lost lock \"%s\", token %d, because the cluster removed its node; close the lock before any other operation"
@@ -169,7 +250,8 @@ final class SessionLocks {
 
     /** Whether a lock is held with this token: neither closed nor lost. */
     boolean isHeld(long number, long token) {
-        HeldLock held = entry(number).withToken(token);
+        Entry entry = find(number);
+        HeldLock held = entry == null ? null : entry.withToken(token);
         return held != null && held.isHeld();
     }
 
@@ -181,16 +263,21 @@ final class SessionLocks {
      */
     long acquire(long number, long attempt, Duration deadline) {
         requireNoneLost();
-        Entry entry = entry(number);
-        HeldLock held = entry.lock.acquire(deadline);
-        if (!enter(entry, held, attempt)) {
-            return 0;
+        Entry entry = beginAttempt(number);
+        try {
+            // Opening the lock again and waiting have the deadline each. One that is open is found at once.
+            HeldLock held = sync.lock(entry.name, deadline).acquire(deadline);
+            if (!enter(entry, held, attempt)) {
+                return 0;
+            }
+            if (lostAlready(entry, held)) {
+                throw new LmrUnavailableException(
+                        "lock \"%s\" was lost at once, because the cluster removed this node".formatted(held.name()));
+            }
+            return held.fencingToken();
+        } finally {
+            entry.endAttempt();
         }
-        if (lostAlready(entry, held)) {
-            throw new LmrUnavailableException(
-                    "lock \"%s\" was lost at once, because the cluster removed this node".formatted(held.name()));
-        }
-        return held.fencingToken();
     }
 
     /** Enters a lock, or releases it if the attempt was cancelled; returns false then. */
@@ -226,22 +313,26 @@ final class SessionLocks {
      */
     long tryAcquire(long number, long attempt) {
         requireNoneLost();
-        Entry entry = entry(number);
-        Optional<HeldLock> acquired = entry.lock.tryAcquire();
-        if (acquired.isEmpty()) {
-            return 0;
+        Entry entry = beginAttempt(number);
+        try {
+            Optional<HeldLock> acquired = sync.lock(entry.name).tryAcquire();
+            if (acquired.isEmpty()) {
+                return 0;
+            }
+            HeldLock held = acquired.get();
+            return !enter(entry, held, attempt) || lostAlready(entry, held) ? 0 : held.fencingToken();
+        } finally {
+            entry.endAttempt();
         }
-        HeldLock held = acquired.get();
-        return !enter(entry, held, attempt) || lostAlready(entry, held) ? 0 : held.fencingToken();
     }
 
     /**
      * Releases a held lock if that needs no answer of another node. Returns false if it does; {@link #release} must follow then.
      */
     boolean releaseAtOnce(long number, long token) {
-        Entry entry = entry(number);
-        HeldLock held = entry.withToken(token);
-        if (held == null) {
+        Entry entry = find(number);
+        HeldLock held = entry == null ? null : entry.withToken(token);
+        if (entry == null || held == null) {
             return true;
         }
         if (!sync.releaseAtOnce(held)) {
@@ -253,9 +344,9 @@ final class SessionLocks {
 
     /** Releases a held lock; does nothing if it is no longer held. */
     void release(long number, long token) {
-        Entry entry = entry(number);
-        HeldLock held = entry.withToken(token);
-        if (held != null) {
+        Entry entry = find(number);
+        HeldLock held = entry == null ? null : entry.withToken(token);
+        if (entry != null && held != null) {
             held.close();
             forget(entry, held);
         }
@@ -263,7 +354,10 @@ final class SessionLocks {
 
     /** Releases the lock if this attempt acquired it or will acquire it. */
     void cancel(long number, long attempt) {
-        Entry entry = entry(number);
+        Entry entry = find(number);
+        if (entry == null) {
+            return; // the attempt finds no lock
+        }
         HeldLock held;
         synchronized (entry) {
             held = entry.attempt == attempt ? entry.held : null;

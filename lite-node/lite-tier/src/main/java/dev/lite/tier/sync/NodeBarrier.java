@@ -108,9 +108,14 @@ final class NodeBarrier implements WordUser {
         return here.isEmpty();
     }
 
-    /** @throws LmrFreedException if the word was removed; the barrier must be opened by its name again */
-    long await(SessionSync session, int parties, Deadline deadline) {
-        Party party = enter(session, parties);
+    /**
+     * Waits for a round.
+     *
+     * @throws LmrFreedException if the word was removed; the barrier must be opened by its name again
+     * @throws GivenUpException likewise if the session has given the barrier up
+     */
+    long await(BarrierUser user, int parties, Deadline deadline) {
+        Party party = enter(user, parties);
         try {
             BarrierStatus outcome = await(party, parties, deadline);
             if (outcome == null) {
@@ -136,13 +141,13 @@ final class NodeBarrier implements WordUser {
                 "barrier \"%s\", round %d: %s".formatted(name, outcome.round(), outcome.reason()));
     }
 
-    private synchronized Party enter(SessionSync session, int parties) {
-        session.requireOpen();
+    private synchronized Party enter(BarrierUser user, int parties) {
+        user.requireUsed();
         if (here.size() >= dev.lite.api.LtSync.PARTIES_MAX) {
             throw new LimitExceededException("barrier \"%s\": %d parties of %d wait at this node; the limit is %d"
                     .formatted(name, here.size(), parties, dev.lite.api.LtSync.PARTIES_MAX));
         }
-        Party party = new Party(partyIds.incrementAndGet(), session, round);
+        Party party = new Party(partyIds.incrementAndGet(), user.session(), round);
         here.put(party.id, party);
         return party;
     }

@@ -175,10 +175,29 @@ final class NodeLock implements WordUser {
         lose();
     }
 
-    /** Whether no thread of this node draws, waits or holds. Only without a session, which may draw on the fast path. */
+    /** Whether no thread of this node draws, waits or holds, except on the fast path, where only a session draws. */
     @Override
     public synchronized boolean isIdle() {
         return claims.isEmpty() && drawing.get() == 0 && !tries.areUnderWay();
+    }
+
+    /** Whether a thread of this node draws, waits or holds, or may do so. */
+    boolean isInUse() {
+        return !isIdle() || mayHold();
+    }
+
+    /** Whether the last ticket of the fast path may still hold the lock. A word that moved out of mapped memory does not tell. */
+    private boolean mayHold() {
+        long last = held();
+        if (last == 0) {
+            return false;
+        }
+        try {
+            long now = word.read();
+            return !LockWord.isDead(now) && LockWord.count(now) > 0 && LockWord.turn(now) == LockWord.turn(last);
+        } catch (Mapping.NotMappedException | LiteException e) {
+            return true;
+        }
     }
 
     /**
@@ -198,8 +217,8 @@ final class NodeLock implements WordUser {
                 return new Hold(user, before + LockWord.DRAW, Hold.HELD, since);
             }
             return enterDrawn(before, queued(user, before, since));
-        } catch (Mapping.NotMappedException | LmrFreedException e) {
-            return null; // the word moves, or is dead; the slow path handles that
+        } catch (Mapping.NotMappedException | LmrFreedException | GivenUpException e) {
+            return null; // the word moves or is dead, or the session gives it up; the slow path handles that
         }
     }
 
@@ -227,13 +246,14 @@ final class NodeLock implements WordUser {
      * Acquires on the slow path.
      *
      * @throws LmrFreedException if the word was removed; the lock must be opened by its name again
+     * @throws GivenUpException likewise if the session has given the lock up
      */
     HeldLock acquire(LockUser user, Deadline deadline) {
         Hold.Queued hold = takeOver(user, deadline);
         if (hold != null) {
             return await(hold, deadline);
         }
-        beginDraw(user.session());
+        beginDraw(user);
         int since = generation;
         boolean drawn = false;
         long before;
@@ -281,8 +301,8 @@ final class NodeLock implements WordUser {
         return new LmrFreedException("lock \"%s\": its word was removed".formatted(name));
     }
 
-    private synchronized void beginDraw(SessionSync session) {
-        session.requireOpen();
+    private synchronized void beginDraw(LockUser user) {
+        user.requireUsed();
         if (dead) {
             throw died();
         }
@@ -328,7 +348,7 @@ final class NodeLock implements WordUser {
         long now = word.fetchAdd(0, deadline);
         requireAlive(now);
         synchronized (this) {
-            user.session().requireOpen();
+            user.requireUsed();
             givenUp.headSet(LockWord.turn(now)).clear();
             if (givenUp.isEmpty() || givenUp.last() + 1 != LockWord.next(now)) {
                 countTickets();
@@ -501,6 +521,7 @@ final class NodeLock implements WordUser {
         int half = tries.begin();
         int since = generation;
         try {
+            user.requireUsed(); // after the begin: who gives the lock up sees the try, or this sees that
             long guess = guessedWord;
             for (int count = 0; count < TRIES; count++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
@@ -547,7 +568,7 @@ final class NodeLock implements WordUser {
         } catch (LiteException e) {
             logUnreleased(hold, e);
         } finally {
-            if (!released || hold instanceof Hold.Queued) {
+            if (!released || isRecorded(hold)) {
                 forget(hold);
             }
         }
@@ -567,11 +588,16 @@ final class NodeLock implements WordUser {
         } catch (LiteException e) {
             logUnreleased(hold, e);
         } finally {
-            if (!alone || hold instanceof Hold.Queued) {
+            if (!alone || isRecorded(hold)) {
                 forget(hold);
             }
         }
         return true;
+    }
+
+    /** Whether a release must forget the ticket. Of the fast path, only if the word does not tell cheaply that its turn is over. */
+    private boolean isRecorded(Hold hold) {
+        return hold instanceof Hold.Queued || !word.isMapped();
     }
 
     private void logUnreleased(Hold hold, LiteException why) {

@@ -6,17 +6,17 @@ import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 
 /**
- * A barrier as one session uses it. If nobody used the barrier for a while, its home removed its word. The operation
- * that finds that out opens the barrier by its name again and continues with the new word. Any thread.
+ * A barrier as one session uses it. If nobody used the barrier for a while, its home removed its word, or its session gave it up.
+ * The operation that finds that out opens the barrier by its name again and continues with the new word. Any thread.
  */
 final class SessionBarrier implements LtBarrier {
     private final SessionSync session;
     private final int parties;
 
-    /** Replaced when its word is dead. */
-    private volatile NodeBarrier barrier;
+    /** Replaced when its word is dead, or when it was given up. */
+    private volatile BarrierUser barrier;
 
-    SessionBarrier(SessionSync session, NodeBarrier barrier, int parties) {
+    SessionBarrier(SessionSync session, BarrierUser barrier, int parties) {
         this.session = session;
         this.barrier = barrier;
         this.parties = parties;
@@ -35,12 +35,15 @@ final class SessionBarrier implements LtBarrier {
     @Override
     public long await(Duration timeout) {
         Deadline deadline = Deadline.in(SessionSync.positive(timeout));
-        NodeBarrier now = barrier;
+        BarrierUser now = barrier;
         while (true) {
             try {
-                return now.await(session, parties, deadline);
+                return now.barrier().await(now, parties, deadline);
             } catch (LmrFreedException e) {
                 now = session.reopen(now, deadline);
+                barrier = now;
+            } catch (GivenUpException e) {
+                now = session.useBarrier(now.name(), deadline);
                 barrier = now;
             }
         }

@@ -9,20 +9,18 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A lock as one session uses it. If nobody used the lock for a while, its home removed its word. The operation that
- * finds that out opens the lock by its name again and continues with the new word. Any thread.
+ * A lock as one session uses it. If nobody used the lock for a while, its home removed its word, or its session gave it up. The
+ * operation that finds that out opens the lock by its name again and continues with the new word. Any thread.
  */
 final class SessionLock implements LtLock {
-    private final SyncService service;
     private final SessionSync session;
 
-    /** Replaced when its word is dead. */
+    /** Replaced when its word is dead, or when it was given up. */
     private volatile LockUser user;
 
-    SessionLock(SyncService service, SessionSync session, NodeLock lock) {
-        this.service = service;
+    SessionLock(SessionSync session, LockUser user) {
         this.session = session;
-        this.user = new LockUser(lock, session);
+        this.user = user;
     }
 
     /** The lock with the word that this session knows. */
@@ -54,6 +52,9 @@ final class SessionLock implements LtLock {
             } catch (LmrFreedException e) {
                 now = reopen(now, deadline);
                 hold = null;
+            } catch (GivenUpException e) {
+                now = useAgain(now, deadline);
+                hold = null;
             }
         }
     }
@@ -64,27 +65,35 @@ final class SessionLock implements LtLock {
         try {
             return now.lock().tryAcquire(now);
         } catch (LmrFreedException e) {
-            return tryAgain(now, Deadline.in(session.timeout()));
+            return tryAgain(now, true, Deadline.in(session.timeout()));
+        } catch (GivenUpException e) {
+            return tryAgain(now, false, Deadline.in(session.timeout()));
         }
     }
 
-    private Optional<HeldLock> tryAgain(LockUser dead, Deadline deadline) {
-        LockUser now = dead;
+    private Optional<HeldLock> tryAgain(LockUser former, boolean formerDead, Deadline deadline) {
+        LockUser now = former;
+        boolean dead = formerDead;
         while (true) {
-            now = reopen(now, deadline);
+            now = dead ? reopen(now, deadline) : useAgain(now, deadline);
             try {
                 return now.lock().tryAcquire(now);
             } catch (LmrFreedException e) {
-                // This word is dead as well.
+                dead = true; // this word as well
+            } catch (GivenUpException e) {
+                dead = false;
             }
         }
     }
 
     private LockUser reopen(LockUser dead, Deadline deadline) {
-        session.requireOpen(); // else the word was unmapped after the end of its last session
-        NodeLock now = service.reopen(dead.lock(), deadline);
-        session.requireOpen();
-        LockUser fresh = now == dead.lock() ? dead : new LockUser(now, session);
+        LockUser fresh = session.reopen(dead, deadline);
+        user = fresh;
+        return fresh;
+    }
+
+    private LockUser useAgain(LockUser givenUp, Deadline deadline) {
+        LockUser fresh = session.useLock(givenUp.name(), deadline);
         user = fresh;
         return fresh;
     }

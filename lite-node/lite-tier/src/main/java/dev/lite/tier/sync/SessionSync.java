@@ -12,15 +12,13 @@ import dev.lite.tier.NameRules;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The locks and barriers of one session. The session owns the locks that it holds. Any thread.
  *
- * <p>Limit: {@value #NAMES_MAX} names.
+ * <p>Limit: {@value #NAMES_MAX} locks and as many barriers at a time. An idle one is given up when another one needs the room.
  */
 public final class SessionSync implements TierSync {
     /** Maximum number of locks, and of barriers, that a session uses. */
@@ -31,14 +29,16 @@ public final class SessionSync implements TierSync {
     private final String principal;
     private final Duration timeout;
     private final NameRules names;
-    private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
-    private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
+    private final UsedNames<LockUser> locks;
+    private final UsedNames<BarrierUser> barriers;
     private final AtomicInteger locksLost = new AtomicInteger();
     private volatile @Nullable Runnable whenLost;
     private volatile boolean open = true;
     private volatile @Nullable Deadline end;
 
-    SessionSync(SyncService service, String owner, String principal, Duration timeout, NameRules names) {
+    SessionSync(SyncService service, String owner, String principal, Duration timeout, NameRules names, int namesMax) {
+        locks = new UsedNames<>(namesMax, name -> service.leaveLock(name, principal));
+        barriers = new UsedNames<>(namesMax, name -> service.leaveBarrier(name, principal));
         this.names = names;
         this.service = service;
         this.owner = owner;
@@ -93,24 +93,39 @@ public final class SessionSync implements TierSync {
     @Override
     public LtLock lock(String name, Duration deadline) {
         LtSync.checkName(name);
+        return new SessionLock(this, useLock(name, Deadline.in(deadline)));
+    }
+
+    /** The lock with this name, which counts from now on. */
+    LockUser useLock(String name, Deadline deadline) {
         requireOpen();
-        SessionLock known = locks.get(name);
+        LockUser known = locks.find(name);
         if (known != null) {
             return known;
         }
         names.require(principal, NameRules.Use.LOCK, name);
-        requireRoom(locks.size());
-        SessionLock made = new SessionLock(service, this, service.lock(name, principal, Deadline.in(deadline)));
-        SessionLock first = locks.putIfAbsent(name, made);
-        if (first != null) {
-            service.leaveLock(name, principal); // each session counts once
-            return first;
+        requireRoom(locks);
+        LockUser made = new LockUser(service.lock(name, principal, deadline), this);
+        LockUser used = locks.add(made);
+        if (!open && used == made && locks.remove(made)) {
+            throw ended(); // close() did not see it
         }
-        if (!open && locks.remove(name, made)) {
-            service.leaveLock(name, principal); // close() did not see it
-            throw ended();
+        return used;
+    }
+
+    /** The lock with the name of one whose word was removed. */
+    LockUser reopen(LockUser dead, Deadline deadline) {
+        LockUser known = useLock(dead.name(), deadline);
+        if (known != dead) {
+            return known; // given up meanwhile, or opened by another thread
         }
-        return made;
+        NodeLock now = service.reopen(dead.lock(), deadline);
+        requireOpen(); // else the word was unmapped after the end of its last session
+        if (now == dead.lock()) {
+            return dead;
+        }
+        LockUser fresh = new LockUser(now, this);
+        return locks.replace(dead, fresh) ? fresh : useLock(dead.name(), deadline);
     }
 
     @Override
@@ -122,45 +137,59 @@ public final class SessionSync implements TierSync {
     public LtBarrier barrier(String name, int parties, Duration deadline) {
         LtSync.checkName(name);
         LtSync.checkParties(parties);
-        requireOpen();
-        NodeBarrier known = barriers.get(name);
-        return new SessionBarrier(this, known == null ? use(name, deadline) : known, parties);
+        return new SessionBarrier(this, useBarrier(name, Deadline.in(deadline)), parties);
     }
 
-    private NodeBarrier use(String name, Duration deadline) {
+    /** The barrier with this name, which counts from now on. */
+    BarrierUser useBarrier(String name, Deadline deadline) {
+        requireOpen();
+        BarrierUser known = barriers.find(name);
+        if (known != null) {
+            return known;
+        }
         names.require(principal, NameRules.Use.LOCK, name);
-        requireRoom(barriers.size());
-        NodeBarrier barrier = service.barrier(name, principal, Deadline.in(deadline));
-        if (barriers.putIfAbsent(name, barrier) != null) {
-            service.leaveBarrier(name, principal); // each session counts once
-        } else if (!open && barriers.remove(name, barrier)) {
-            service.leaveBarrier(name, principal); // close() did not see it
-            throw ended();
+        requireRoom(barriers);
+        BarrierUser made = new BarrierUser(service.barrier(name, principal, deadline), this);
+        BarrierUser used = barriers.add(made);
+        if (!open && used == made && barriers.remove(made)) {
+            throw ended(); // close() did not see it
         }
-        return barrier;
+        return used;
     }
 
-    /** The barrier with this name, whose word was removed. */
-    NodeBarrier reopen(NodeBarrier dead, Deadline deadline) {
+    /** The barrier with the name of one whose word was removed. */
+    BarrierUser reopen(BarrierUser dead, Deadline deadline) {
+        BarrierUser known = useBarrier(dead.name(), deadline);
+        if (known != dead) {
+            return known; // given up meanwhile, or opened by another thread
+        }
+        NodeBarrier now = service.reopen(dead.barrier(), deadline);
+        if (now == dead.barrier()) {
+            return dead;
+        }
+        BarrierUser fresh = new BarrierUser(now, this);
+        boolean replaced = barriers.replace(dead, fresh); // before a party enters: the session's end finds it
         requireOpen();
-        NodeBarrier now = service.reopen(dead, deadline);
-        barriers.replace(dead.name(), dead, now); // before a party enters: the session's end finds it
-        requireOpen();
-        return now;
+        return replaced ? fresh : useBarrier(dead.name(), deadline);
     }
 
-    private void requireRoom(int names) {
-        if (names >= NAMES_MAX) {
-            throw new LimitExceededException(
-                    "the session of %s uses %d locks or barriers; the limit is %d".formatted(owner, names, NAMES_MAX));
+    private void requireRoom(UsedNames<?> used) {
+        if (!used.makeRoom()) {
+            throw new LimitExceededException("the session of %s uses %d locks or barriers; the limit is %d"
+                    .formatted(owner, used.size(), used.max()));
         }
+    }
+
+    /** Gives up some idle locks or barriers of a principal, so that it may use others; false if this session has none. */
+    boolean giveUpSome(WordStore.Kind kind, String ofPrincipal) {
+        return principal.equals(ofPrincipal) && (kind == WordStore.Kind.LOCK ? locks : barriers).giveUpSome();
     }
 
     @Override
     public List<String> held() {
-        return locks.entrySet().stream()
-                .filter(entry -> entry.getValue().lock().isHeldBy(this))
-                .map(Map.Entry::getKey)
+        return locks.all().stream()
+                .filter(user -> user.lock().isHeldBy(this))
+                .map(LockUser::name)
                 .toList();
     }
 
@@ -172,25 +201,18 @@ public final class SessionSync implements TierSync {
     @Override
     public void endWaits() {
         open = false;
-        locks.values().forEach(lock -> lock.lock().endWaits(this));
-        barriers.values().forEach(barrier -> barrier.endWaits(this));
+        locks.all().forEach(user -> user.lock().endWaits(this));
+        barriers.all().forEach(user -> user.barrier().endWaits(this));
     }
 
     /** Ends every wait and releases every lock. The session's data operations are over. */
     public void close() {
         endWaits();
         end = Deadline.in(timeout);
-        locks.values().forEach(lock -> lock.lock().releaseAll(this));
-        locks.forEach((name, lock) -> {
-            if (locks.remove(name, lock)) {
-                service.leaveLock(name, principal);
-            }
-        });
-        barriers.forEach((name, barrier) -> {
-            if (barriers.remove(name, barrier)) {
-                service.leaveBarrier(name, principal);
-            }
-        });
+        locks.all().forEach(user -> user.lock().releaseAll(this));
+        locks.all().forEach(locks::remove);
+        barriers.all().forEach(barriers::remove);
+        service.forget(this);
     }
 
     static Duration positive(Duration deadline) {

@@ -1,5 +1,6 @@
 package dev.lite.tier.sync;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.os.waiting.Deadline;
@@ -11,7 +12,9 @@ import dev.lite.tier.sync.WordStore.Kind;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
@@ -51,6 +54,7 @@ public final class SyncService implements AutoCloseable {
             new Names<>("locks", NAMES_MAX, NodeLock::isIdle, lock -> leave(Kind.LOCK, lock));
     private final Names<NodeBarrier> barriers =
             new Names<>("barriers", NAMES_MAX, NodeBarrier::isIdle, barrier -> leave(Kind.BARRIER, barrier));
+    private final Set<SessionSync> sessions = ConcurrentHashMap.newKeySet();
     private final Opening opening;
     private final LeftWords leftWords;
     private final HomeWords homes;
@@ -129,7 +133,19 @@ public final class SyncService implements AutoCloseable {
      * @param names the names that it may use
      */
     public SessionSync session(String owner, String principal, Duration timeout, NameRules names) {
-        return new SessionSync(this, owner, principal, timeout, names);
+        return session(owner, principal, timeout, names, SessionSync.NAMES_MAX);
+    }
+
+    /** {@link #session(String, String, Duration, NameRules)} with another limit of locks, and of barriers. */
+    SessionSync session(String owner, String principal, Duration timeout, NameRules names, int namesMax) {
+        SessionSync made = new SessionSync(this, owner, principal, timeout, names, namesMax);
+        sessions.add(made);
+        return made;
+    }
+
+    /** A session has ended. */
+    void forget(SessionSync session) {
+        sessions.remove(session);
     }
 
     /** The lock with this name, for one more session; {@link #leaveLock} must follow. */
@@ -184,11 +200,25 @@ public final class SyncService implements AutoCloseable {
         if (known != null) {
             return known;
         }
-        names.requireRoom(principal);
+        requireRoom(names, kind, principal, deadline);
         T made = make.apply(name, opening.open(kind, name, deadline));
         T first = names.add(name, id(made), made, principal);
         begin(made, first);
         return first;
+    }
+
+    /** The sessions of a principal share its names: each gives up idle ones for the others. */
+    private void requireRoom(Names<?> names, Kind kind, String principal, Deadline deadline) {
+        while (true) {
+            try {
+                names.requireRoom(principal);
+                return;
+            } catch (LimitExceededException full) {
+                if (deadline.passed() || sessions.stream().noneMatch(session -> session.giveUpSome(kind, principal))) {
+                    throw full;
+                }
+            }
+        }
     }
 
     private <T extends WordUser> T reopen(

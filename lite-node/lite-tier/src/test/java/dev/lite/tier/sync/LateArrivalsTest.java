@@ -28,8 +28,10 @@ class LateArrivalsTest {
             Lite other = cluster.attach(0);
             LtBarrier barrier = other.sync().barrier("b", 2); // its home is n0
             SyncService home = Inside.field(cluster.node(0), "sync", SyncService.class);
-            WordRef word =
-                    Inside.field(barrier, "barrier", NodeBarrier.class).word().ref();
+            WordRef word = Inside.field(barrier, "barrier", BarrierUser.class)
+                    .barrier()
+                    .word()
+                    .ref();
 
             SyncCalls.BarrierStatus left = home.leave(word, 0, PARTY, "a party gave up");
             assertThat(left.stage()).isEqualTo(SyncCalls.Stage.OTHER_ROUND);

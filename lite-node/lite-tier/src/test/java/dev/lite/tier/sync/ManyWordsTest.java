@@ -68,6 +68,10 @@ class ManyWordsTest {
             lmrs.forEach(lmr -> assertThat(lmr.fetchAdd(0, 1)).isZero());
             held.forEach(lock -> assertThat(lock.isHeld()).isTrue());
             held.forEach(HeldLock::close);
+            try (Lite more = node.attach("one")) { // its other sessions give idle ones up
+                more.sync().lock("order/one-more").acquire(LONG).close();
+                assertThat(more.sync().barrier("order/one-more", 1).await(LONG)).isZero();
+            }
         }
     }
 
