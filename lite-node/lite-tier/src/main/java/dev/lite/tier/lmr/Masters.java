@@ -222,7 +222,7 @@ public final class Masters {
                 return found;
             }
             if (isAbandoned(id, move, own)) {
-                boolean unused = undo(name, found, null, deadline);
+                undo(name, found, null, deadline);
             } else if (deadline.passed()) {
                 throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
             } else {
@@ -237,7 +237,7 @@ public final class Masters {
         if (found.isPresent()) {
             Move move = found.get().lmr().move();
             if (move != null && isAbandoned(id, move, false)) {
-                boolean unused = undo(name, found.get(), null, deadline);
+                undo(name, found.get(), null, deadline);
             }
         }
     }
@@ -326,6 +326,7 @@ public final class Masters {
         List<Share> fresh = without(target.shares(), before.shares());
         Move move = new Move(self.id(), mappers.ownIncarnation(), target.chunkShift(), target.shares());
         Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
+        List<Share> left = List.of();
         boolean begun = false;
         boolean done = false;
         try {
@@ -345,7 +346,18 @@ public final class Masters {
             LmrRecords.Found copied = mine(name, id, move, deadline);
             requireWanted(destination, id);
             before = copied.lmr();
-            done = complete(name, copied, move, deadline);
+            left = without(before.shares(), target.shares());
+            try {
+                done = records.replace(name, copied, before.moved(), deadline);
+            } catch (LiteException lost) {
+                if (!hasMoved(name, id, move, lost)) {
+                    throw lost;
+                }
+                done = true;
+                // Perhaps it was undone, and another move led there and has freed the former place. If not, the
+                // scan for orphans frees that.
+                left = List.of();
+            }
             if (!done) {
                 throw new LmrUnavailableException("LMR %d changed during its move".formatted(id));
             }
@@ -353,33 +365,24 @@ public final class Masters {
             if (!begun) {
                 reclaimer.giveBackLater(extents(before, fresh));
             } else if (!done) {
-                settle(name, before, move, fresh, List.copyOf(copies));
+                settle(name, id, move, fresh, List.copyOf(copies));
             }
         }
-        afterMove(name, before, without(before.shares(), target.shares()), deadline);
+        afterMove(name, before, left, deadline);
     }
 
-    /** Makes the last change of a move; false if the record has changed. If the answer is lost, the record decides. */
-    private boolean complete(@Nullable String name, LmrRecords.Found copied, Move move, Deadline deadline) {
-        LmrRecord lmr = copied.lmr();
+    /** Whether an LMR lies where a move was to bring it, after the answer to the last change of the move was lost. */
+    private boolean hasMoved(@Nullable String name, long id, Move move, LiteException lost) {
         try {
-            return records.replace(name, copied, lmr.moved(), deadline);
-        } catch (LiteException lost) {
-            try {
-                if (records.find(name, lmr.id(), Deadline.in(UNDO))
-                        .filter(found -> hasMoved(found.lmr(), move))
-                        .isPresent()) {
-                    return true;
-                }
-            } catch (LiteException unknown) {
-                lost.addSuppressed(unknown);
-            }
-            throw lost;
+            return records.find(name, id, Deadline.in(UNDO))
+                    .map(LmrRecords.Found::lmr)
+                    .filter(current ->
+                            current.move() == null && current.shares().equals(move.shares()))
+                    .isPresent();
+        } catch (LiteException unknown) {
+            lost.addSuppressed(unknown);
+            return false;
         }
-    }
-
-    private static boolean hasMoved(LmrRecord current, Move move) {
-        return current.move() == null && current.shares().equals(move.shares());
     }
 
     /** The shares that are not among the others. */
@@ -395,8 +398,9 @@ public final class Masters {
     }
 
     private void afterMove(@Nullable String name, LmrRecord before, List<Share> left, Deadline deadline) {
-        reclaimer.giveBackLater(
-                extents(before, left)); // every mapper is paused, and drops the old place before it resumes
+        if (!left.isEmpty()) { // every mapper is paused, and drops the old place before it resumes
+            reclaimer.giveBackLater(extents(before, left));
+        }
         try {
             notifyMappers(name, before.id(), deadline);
         } catch (LiteException e) {
@@ -417,19 +421,18 @@ public final class Masters {
      */
     private void settle(
             @Nullable String name,
-            LmrRecord before,
+            long id,
             Move move,
             List<Share> fresh,
             List<CompletableFuture<@Nullable Void>> copies) {
-        if (trySettle(name, before, move, fresh, copies)) {
+        if (trySettle(name, id, move, fresh, copies)) {
             return;
         }
-        long id = before.id();
         log.warn("the move of lmr={} failed and is not undone yet; trying again", id);
         try {
             executor.execute(() -> {
                 // Later, a record without the move tells nothing about the fresh memory: the scan for orphans frees it.
-                while (!trySettle(name, before, move, List.of(), copies)) {
+                while (!trySettle(name, id, move, List.of(), copies)) {
                     Polling.sleepNs(UNDO_PAUSE_NS);
                     if (Thread.currentThread().isInterrupted()) {
                         return; // this node stops
@@ -444,16 +447,14 @@ public final class Masters {
     /**
      * Settles a failed move: the record decides whether its last change succeeded after all.
      *
-     * @param before the record before the move
      * @return false if the directory or another node does not answer
      */
     private boolean trySettle(
             @Nullable String name,
-            LmrRecord before,
+            long id,
             Move move,
             List<Share> fresh,
             List<CompletableFuture<@Nullable Void>> copies) {
-        long id = before.id();
         Deadline deadline = Deadline.in(UNDO);
         try {
             Optional<LmrRecords.Found> found = records.find(name, id, deadline);
@@ -462,17 +463,14 @@ public final class Masters {
             }
             LmrRecord current = found.get().lmr();
             if (move.equals(current.move())) {
-                return undo(name, found.get(), copies, deadline);
-            }
-            if (hasMoved(current, move)) {
-                afterMove(name, before, without(before.shares(), move.shares()), deadline);
+                undo(name, found.get(), copies, deadline);
                 return true;
             }
-            if (current.move() == null) {
+            if (current.move() == null && !current.shares().equals(move.shares())) {
                 // The request that begins the move may still be on its way. A new version makes it fail.
                 boolean unused = records.replace(name, found.get(), current, deadline);
             }
-            if (!fresh.isEmpty()) {
+            if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
                 whenOver(copies, () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
             return true;
@@ -490,9 +488,8 @@ public final class Masters {
      * Undoes a move.
      *
      * @param copies the copies that its mover started, or null if not known: then this asks the nodes that copy
-     * @return false if its record has changed
      */
-    private boolean undo(
+    private void undo(
             @Nullable String name,
             LmrRecords.Found found,
             @Nullable List<CompletableFuture<@Nullable Void>> copies,
@@ -510,9 +507,7 @@ public final class Masters {
                     lmr.id(),
                     fresh.stream().map(Share::node).toList());
             notifyReachableMappers(name, lmr.id(), deadline);
-            return true;
         }
-        return false;
     }
 
     /** Waits until the nodes that copy for a dead mover have finished. */
