@@ -383,7 +383,7 @@ final class ZooKeeperSession implements AutoCloseable {
         return seal.open(cached.getPath(), content(cached), cached.getStat());
     }
 
-    /** The content of a cached znode, whoever wrote it. */
+    /** The content of a cached znode, without a check of who wrote it. */
     static byte[] content(ChildData cached) {
         return Objects.requireNonNullElse(cached.getData(), EMPTY); // null: it was created without data
     }

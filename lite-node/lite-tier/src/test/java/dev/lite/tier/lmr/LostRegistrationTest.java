@@ -20,11 +20,8 @@ import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -45,13 +42,9 @@ class LostRegistrationTest {
     @BeforeEach
     void start() {
         cluster = new TestCluster(root, new TcpFabricProvider(), Waits.seconds(10)).start(1);
-        AtomicReference<@Nullable HeldNews> held = new AtomicReference<>();
-        node = cluster.start(cluster.withDeadline("n1", Waits.seconds(1)), directory -> {
-            HeldNews through = new HeldNews(directory);
-            held.set(through);
-            return through;
-        });
-        news = Objects.requireNonNull(held.get());
+        HeldNews.Started started = HeldNews.start(cluster, cluster.withDeadline("n1", Waits.seconds(1)));
+        node = started.node();
+        news = started.news();
         cluster.awaitConnections();
         app = node.attach("app");
     }

@@ -31,7 +31,6 @@ import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -169,15 +168,10 @@ class MoveFailureTest {
     @Test
     void aRequestThatBeginsAMoveHasNoEffectAfterItsMoverGaveUp() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
-            AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
-            LiteNode mover = cluster.start(cluster.config("n2"), directory -> {
-                HeldNews news = new HeldNews(directory);
-                seen.set(news);
-                return news;
-            });
+            HeldNews.Started mover = HeldNews.start(cluster, cluster.config("n2"));
+            HeldNews news = mover.news();
             cluster.awaitConnections();
-            HeldNews news = Objects.requireNonNull(seen.get());
-            LmrHandle made = mover.attach("app").memory().malloc(spec());
+            LmrHandle made = mover.node().attach("app").memory().malloc(spec());
             byte[] bytes = content();
             made.write(0, bytes);
             news.delayNextChange();
@@ -194,15 +188,10 @@ class MoveFailureTest {
     @Test
     void aMoveWhoseLastAnswerIsLostIsDone() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
-            AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
-            LiteNode mover = cluster.start(cluster.config("n2"), directory -> {
-                HeldNews news = new HeldNews(directory);
-                seen.set(news);
-                return news;
-            });
+            HeldNews.Started mover = HeldNews.start(cluster, cluster.config("n2"));
+            HeldNews news = mover.news();
             cluster.awaitConnections();
-            HeldNews news = Objects.requireNonNull(seen.get());
-            LmrHandle made = mover.attach("app").memory().malloc(spec());
+            LmrHandle made = mover.node().attach("app").memory().malloc(spec());
             byte[] bytes = content();
             made.write(0, bytes);
             LmrHandle other = cluster.attach(1).memory().map("moving", DATA[0], DATA);

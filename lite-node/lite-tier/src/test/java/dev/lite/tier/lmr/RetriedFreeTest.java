@@ -21,11 +21,8 @@ import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,14 +40,10 @@ class RetriedFreeTest {
     @ValueSource(booleans = {true, false})
     void aFreeWhoseAnswerIsLostIsCompletedAndOneThatDidNotArriveHasNoEffectLater(boolean arrives) {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(1)) {
-            AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
-            LiteNode node = cluster.start(cluster.config("n1"), directory -> {
-                HeldNews news = new HeldNews(directory);
-                seen.set(news);
-                return news;
-            });
+            HeldNews.Started started = HeldNews.start(cluster, cluster.config("n1"));
+            LiteNode node = started.node();
+            HeldNews news = started.news();
             cluster.awaitConnections();
-            HeldNews news = Objects.requireNonNull(seen.get());
             LmrServices lmrs = Inside.field(node, "lmrs", LmrServices.class);
             long before = node.figures().usage().allocatedBytes();
             LtMemory memory = node.attach("app").memory();

@@ -155,7 +155,7 @@ class GivenUpNamesTest {
     }
 
     @Test
-    void threadsThatLockRandomNamesOfALargerSetNeverHoldOneTogether() throws Exception {
+    void threadsThatLockRandomNamesOfALargerSetNeverHoldOneTogether() {
         TestCluster nodes = start(true, 2);
         TierSync[] syncs = {session(nodes.node(0)), session(nodes.node(0)), session(nodes.node(1))};
         int threadsOfEach = NAMES_MAX - 1; // each uses one name at a time
@@ -170,7 +170,7 @@ class GivenUpNamesTest {
             }
             int sum = 0;
             for (CompletableFuture<Integer> task : tasks) {
-                sum += task.get(LONG.toNanos() * 3, TimeUnit.NANOSECONDS);
+                sum += task.orTimeout(3 * LONG.toNanos(), TimeUnit.NANOSECONDS).join();
             }
             int counted = 0;
             for (int count : counters) {

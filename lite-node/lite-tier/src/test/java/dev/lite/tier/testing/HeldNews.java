@@ -9,6 +9,8 @@ import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.UnreadableRecordException;
 import dev.lite.cluster.VersionedRecord;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -17,6 +19,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -44,6 +47,20 @@ public final class HeldNews implements ClusterDirectory {
     /** @param directory still owned by the caller */
     public HeldNews(ClusterDirectory directory) {
         this.directory = directory;
+    }
+
+    /** A node that sees its directory through {@code news}. */
+    public record Started(LiteNode node, HeldNews news) {}
+
+    /** Starts such a node. */
+    public static Started start(TestCluster cluster, LiteNodeConfig config) {
+        AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
+        LiteNode node = cluster.start(config, directory -> {
+            HeldNews news = new HeldNews(directory);
+            seen.set(news);
+            return news;
+        });
+        return new Started(node, Objects.requireNonNull(seen.get()));
     }
 
     /** Holds back the lists of nodes from now on. */

@@ -577,7 +577,7 @@ class ReattachingLiteTest {
         RpcServer server = lite.rpc().register("f", 1, call -> call.request());
         AtomicReference<@Nullable Thread> registering = new AtomicReference<>();
         whenRegistering = () -> registering.set(Thread.currentThread());
-        sessions.getLast().close(); // nobody else is told of this end
+        sessions.getLast().close(); // its listeners are not called, so that the next call finds the loss
         assertThat(lite.nodes()).hasSize(2);
         Waits.until(
                 "the function is served in the next session",
@@ -591,7 +591,7 @@ class ReattachingLiteTest {
         RpcServer server = lite.rpc().register("f", 1, call -> call.request());
         attemptsToAttach.clear();
         shortSessions.set(1);
-        sessions.getLast().close(); // nobody else is told of this end
+        sessions.getLast().close(); // its listeners are not called, so that the next call finds the loss
         Thread node = Thread.ofPlatform().start(() -> {
             Waits.until("a further attempt was made", () -> attemptsToAttach.size() > 2);
             nodeIsUp = true;
