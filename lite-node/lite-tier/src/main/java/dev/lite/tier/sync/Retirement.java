@@ -69,7 +69,9 @@ final class Retirement {
     private final Consumer<WordRef> audit;
     private final Map<Long, Candidate> candidates = new ConcurrentHashMap<>();
     private final AtomicBoolean sweeping = new AtomicBoolean();
+    /** Changes under the monitor, and so does a time that depends on it: a change reaches every candidate. */
     private volatile Duration idle = IDLE_DEFAULT;
+
     private volatile boolean hurried;
 
     /** Compared by identity: a later report replaces it. */
@@ -116,11 +118,15 @@ final class Retirement {
     }
 
     /** Sets how long an unused word is kept. */
-    void setIdle(Duration newIdle) {
+    synchronized void setIdle(Duration newIdle) {
         idle = newIdle;
         candidates.values().stream()
                 .filter(candidate -> !candidate.dead)
                 .forEach(candidate -> candidate.delay(newIdle));
+    }
+
+    private synchronized void delayByIdle(Candidate candidate) {
+        candidate.delay(idle);
     }
 
     /** Removes every unused word now, because there is no room for another one. */
@@ -135,7 +141,7 @@ final class Retirement {
     }
 
     /** A node no longer uses a word. If the word is dead, this report is late: it does not delay the removal. */
-    void left(Named word) {
+    synchronized void left(Named word) {
         Candidate known = candidates.get(word.ref().lmrId());
         if (known == null || !known.dead) {
             put(new Candidate(word, false, idle));
@@ -143,7 +149,7 @@ final class Retirement {
     }
 
     /** A scan found a word in this arena. */
-    void found(Named word) {
+    synchronized void found(Named word) {
         if (!candidates.containsKey(word.ref().lmrId())) {
             put(new Candidate(word, false, idle));
         }
@@ -236,7 +242,7 @@ final class Retirement {
             if (homes.retire(candidate.word)) {
                 retired.add(candidate);
             } else {
-                candidate.delay(idle); // somebody uses it again
+                delayByIdle(candidate); // somebody uses it again
             }
         }
         remove(retired);
@@ -249,7 +255,7 @@ final class Retirement {
             if (LockWord.isDead(value)) {
                 dead.add(candidate);
             } else if (candidate.word.kind() == Kind.LOCK && LockWord.count(value) > 0) {
-                candidate.delay(idle);
+                delayByIdle(candidate);
                 audit.accept(ref); // its holder may be gone, and nobody waits who would make the home notice
             } else {
                 unused.add(candidate);

@@ -34,6 +34,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -130,6 +131,38 @@ class RemovedWordsTest {
             return !before && !sweeping.get() && left > 0 && left < 1_000;
         });
         awaitNoWords(cluster, 1);
+    }
+
+    @Test
+    void aNewIdleTimeReachesAWordThatIsLeftAtThisMoment() {
+        TestCluster cluster = cluster(1, NEVER);
+        LiteNode node = cluster.node(0);
+        try (Lite lite = node.attach("app")) {
+            lite.sync().lock("x").acquire(LONG).close();
+            Named word = word(cluster, "lock/x");
+            Retirement retirement =
+                    Inside.field(Inside.field(node, "sync", SyncService.class), "retirement", Retirement.class);
+            for (int round = 0; round < 5_000; round++) {
+                retirement.setIdle(NEVER);
+                CyclicBarrier both = new CyclicBarrier(2);
+                FutureTask<Boolean> leaves = SyncContract.go(() -> {
+                    both.await();
+                    retirement.left(word);
+                    return true;
+                });
+                SyncContract.get(SyncContract.go(() -> {
+                    both.await();
+                    retirement.setIdle(SOON);
+                    return true;
+                }));
+                assertThat(SyncContract.get(leaves)).isTrue();
+                // The greatest number is for none: the home has asked, and a session uses the word. Near NEVER is
+                // wrong.
+                assertThat(retirement.untilDueNs())
+                        .as("in round %d", round)
+                        .matches(ns -> ns < NEVER.toNanos() / 2 || ns == Long.MAX_VALUE);
+            }
+        }
     }
 
     @Test
