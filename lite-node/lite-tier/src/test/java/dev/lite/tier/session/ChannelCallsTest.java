@@ -532,7 +532,7 @@ class ChannelCallsTest {
     void theChannelOfAClosedServerEndsWhenNobodyWaitsForTheCallsThatItNeverAnswers() {
         RpcServer server = attach("n1").rpc().serve("negate");
         RpcClient client = clientWithChannel(attachOnce(), server);
-        CompletableFuture<byte[]> call = client.callAsync(number(5), SHORT);
+        CompletableFuture<byte[]> call = client.callAsync(number(5), Waits.seconds(0.5)); // received within that
         RpcCall received = server.receive(GENEROUS);
         server.close();
         assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
