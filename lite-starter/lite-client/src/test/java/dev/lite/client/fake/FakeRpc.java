@@ -44,6 +44,9 @@ public final class FakeRpc implements LtRpc {
     /** What the next registrations throw, one each. */
     public final Queue<Error> errors = new ConcurrentLinkedQueue<>();
 
+    /** What the next calls throw, one each. */
+    public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
+
     /** How many of the next servers fail to close. */
     public final AtomicInteger closeRefusals = new AtomicInteger();
 
@@ -151,6 +154,10 @@ public final class FakeRpc implements LtRpc {
             lastNode = node;
             if (unreachable) {
                 throw new NodeUnreachableException("no connection to " + node);
+            }
+            RuntimeException thrown = failures.poll();
+            if (thrown != null) {
+                throw thrown;
             }
             RpcHandler handler = handlers.get(function);
             if (handler == null) {

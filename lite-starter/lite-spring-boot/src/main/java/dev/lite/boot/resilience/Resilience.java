@@ -151,17 +151,21 @@ final class Resilience {
         }
     }
 
-    /** A call that was permitted failed. While this host's node is away, that says nothing about the called node. */
+    /**
+     * A call that was permitted failed. A timeout says nothing about the node: a slow handler, a full port and the caller's own quota
+     * cause it, too. While this host's node is away, no failure says anything about the called node.
+     */
     void failed(@Nullable CircuitBreaker circuitBreaker, long beginNs, Throwable failure) {
         if (circuitBreaker == null) {
             return;
         }
-        if (!(failure instanceof NodeUnreachableException || failure instanceof LiteTimeoutException)) {
-            succeeded(circuitBreaker, beginNs);
-        } else if (lite.isOpen()) {
+        if (failure instanceof LiteTimeoutException
+                || (failure instanceof NodeUnreachableException && !lite.isOpen())) {
+            circuitBreaker.releasePermission();
+        } else if (failure instanceof NodeUnreachableException) {
             circuitBreaker.onError(System.nanoTime() - beginNs, TimeUnit.NANOSECONDS, failure);
         } else {
-            circuitBreaker.releasePermission();
+            succeeded(circuitBreaker, beginNs);
         }
     }
 

@@ -25,6 +25,7 @@ import io.github.resilience4j.retry.RetryRegistry;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -148,6 +149,22 @@ class LiteResilienceTests {
             for (int index = 0; index < 30; index++) {
                 assertThatThrownBy(() -> call(context.getBean(LtRpc.class))).isInstanceOf(RpcFailedException.class);
             }
+        });
+    }
+
+    @Test
+    void slowCallsOpenNoCircuitBreaker() {
+        lite.rpc().failures.addAll(Collections.nCopies(30, new LiteTimeoutException("no reply")));
+        serve(true);
+        runner.run(context -> {
+            LtRpc rpc = context.getBean(LtRpc.class);
+            for (int index = 0; index < 30; index++) {
+                assertThatThrownBy(() -> call(rpc)).isInstanceOf(LiteTimeoutException.class);
+            }
+            CircuitBreaker circuitBreaker = circuitBreakers.circuitBreaker("lite-node-2");
+            assertThat(circuitBreaker.getState()).isEqualTo(CircuitBreaker.State.CLOSED);
+            assertThat(circuitBreaker.getMetrics().getNumberOfBufferedCalls()).isZero();
+            call(rpc);
         });
     }
 
