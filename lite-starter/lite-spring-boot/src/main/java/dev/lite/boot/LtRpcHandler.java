@@ -19,9 +19,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * {@link dev.lite.api.RpcHandlerException} fails the call with its code and message. Any other exception fails it, too; its text stays
  * in this application's log.
  *
- * <p>The method runs on virtual threads and may block. It returns the reply itself; one that returns a future or a publisher fails the
- * start of the context. See {@link LtRpc#register}. An application with such a method keeps running until its context is closed, like a
- * web server.
+ * <p>The method runs on virtual threads and may block. It returns the reply itself; one that returns a future or a publisher, or has
+ * Spring's {@code @Async}, on it or on its class, fails the start of the context. See {@link LtRpc#register}. An application with such a
+ * method keeps running until its context is closed, like a web server.
  *
  * <p>The bean must be a singleton. One that is created later, such as one with {@link org.springframework.context.annotation.Lazy}, is
  * served from then on.

@@ -13,7 +13,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.support.AopUtils;
 import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.scheduling.annotation.Async;
 import org.springframework.util.ReflectionUtils;
 
 /** Calls a method with {@link LtRpcHandler} as a handler. */
@@ -50,6 +53,7 @@ final class RpcHandlerMethod implements RpcHandler {
         check(
                 !isDeferred(returned),
                 "it returns %s; a handler may block, and returns the reply itself".formatted(returned.getName()));
+        check(!isAsync(), "it is @Async, and its caller would have the reply before its body has run");
         check(bodies.supports(method.getGenericReturnType()), "Jackson is missing for its return type");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
         ReflectionUtils.makeAccessible(method);
@@ -61,6 +65,12 @@ final class RpcHandlerMethod implements RpcHandler {
                 || CompletionStage.class.isAssignableFrom(returned)
                 || Flow.Publisher.class.isAssignableFrom(returned)
                 || ReactiveAdapterRegistry.getSharedInstance().getAdapter(returned) != null;
+    }
+
+    private boolean isAsync() {
+        Class<?> type = AopUtils.getTargetClass(bean);
+        return AnnotatedElementUtils.hasAnnotation(AopUtils.getMostSpecificMethod(method, type), Async.class)
+                || AnnotatedElementUtils.hasAnnotation(type, Async.class);
     }
 
     private void check(boolean condition, String error) {

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -39,6 +40,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
 import org.springframework.core.ParameterizedTypeReference;
+import org.springframework.scheduling.annotation.Async;
 
 class LiteRpcAutoConfigurationTests {
 
@@ -473,6 +475,32 @@ class LiteRpcAutoConfigurationTests {
         Flow.Publisher<String> later() {
             return new SubmissionPublisher<>();
         }
+    }
+
+    /** The caller would have its reply at once. */
+    @ParameterizedTest
+    @ValueSource(classes = {AsyncMethod.class, AsyncClass.class})
+    void aHandlerMethodThatIsAsyncIsReportedAtTheStart(Class<?> bean) {
+        runner.withBean(bean)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("@LtRpcHandler(\"later\")")
+                        .hasMessageEndingWith(
+                                "it is @Async, and its caller would have the reply before its body has run"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    static class AsyncMethod {
+        @Async
+        @LtRpcHandler("later")
+        void later() {}
+    }
+
+    @Async
+    static class AsyncClass {
+        @LtRpcHandler("later")
+        void later() {}
     }
 
     @Test

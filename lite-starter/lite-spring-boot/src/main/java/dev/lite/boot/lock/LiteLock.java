@@ -26,8 +26,8 @@ import org.springframework.aot.hint.annotation.Reflective;
  * <p><b>Order.</b> The lock is outside of the bean's other advice: a transaction commits before the lock is released.
  *
  * <p><b>Limits.</b> The lock is acquired by a proxy of the bean, so calls from the bean to itself ({@code this.take(…)}) do not acquire
- * it. A private, static or final method, and one that returns a future or a publisher, fails the start of the context: the lock
- * would not be held while it runs.
+ * it. A private, static or final method, one that returns a future or a publisher, and one with Spring's {@code @Async}, on it or on
+ * its class, fails the start of the context: the lock would not be held while it runs.
  */
 @Documented
 @Target(ElementType.METHOD)

@@ -78,7 +78,11 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
                 ? null
                 : methods.computeIfAbsent(
                         new MethodClassKey(declared, targetClass),
-                        key -> LockedMethod.of(declared, annotation, environment));
+                        key -> LockedMethod.of(
+                                declared,
+                                targetClass == null ? declared.getDeclaringClass() : targetClass,
+                                annotation,
+                                environment));
     }
 
     private @Nullable Object invoke(MethodInvocation call) throws Throwable {

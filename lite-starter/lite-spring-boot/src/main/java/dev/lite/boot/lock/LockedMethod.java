@@ -16,6 +16,7 @@ import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.ParameterNameDiscoverer;
 import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.env.Environment;
 import org.springframework.expression.EvaluationContext;
 import org.springframework.expression.Expression;
@@ -24,6 +25,7 @@ import org.springframework.expression.ParserContext;
 import org.springframework.expression.common.CompositeStringExpression;
 import org.springframework.expression.common.LiteralExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
+import org.springframework.scheduling.annotation.Async;
 
 /**
  * A method with {@link LiteLock}, checked. Immutable; any thread.
@@ -41,11 +43,12 @@ record LockedMethod(
     /**
      * Checks the method.
      *
+     * @param type the bean's class
      * @throws IllegalStateException when the lock cannot be held while it runs, or an attribute is not valid
      */
-    static LockedMethod of(Method method, LiteLock annotation, Environment environment) {
+    static LockedMethod of(Method method, Class<?> type, LiteLock annotation, Environment environment) {
         try {
-            checkMethod(method);
+            checkMethod(method, type);
             return new LockedMethod(
                     method,
                     name(environment.resolveRequiredPlaceholders(annotation.value())),
@@ -58,9 +61,13 @@ record LockedMethod(
         }
     }
 
-    private static void checkMethod(Method method) {
+    private static void checkMethod(Method method, Class<?> type) {
         if ((method.getModifiers() & (Modifier.PRIVATE | Modifier.STATIC | Modifier.FINAL)) != 0) {
             throw new IllegalArgumentException("a proxy cannot intercept a private, static or final method");
+        }
+        if (AnnotatedElementUtils.hasAnnotation(method, Async.class)
+                || AnnotatedElementUtils.hasAnnotation(type, Async.class)) {
+            throw new IllegalArgumentException("it is @Async, and the lock would be released before its body has run");
         }
         Class<?> returned = method.getReturnType();
         if (Future.class.isAssignableFrom(returned)

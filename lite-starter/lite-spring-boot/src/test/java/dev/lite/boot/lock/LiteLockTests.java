@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.scheduling.annotation.Async;
 
 class LiteLockTests {
 
@@ -208,6 +209,20 @@ class LiteLockTests {
         }
     }
 
+    static class AsyncMethod {
+        @Async
+        @LiteLock("a")
+        void run() {}
+    }
+
+    @Async
+    static class AsyncClass {
+        @LiteLock("a")
+        void run() {}
+    }
+
+    static class PartOfAsyncClass extends AsyncClass {}
+
     static class BadName {
         @LiteLock("a/#{")
         void run() {}
@@ -243,6 +258,14 @@ class LiteLockTests {
         assertFails(BadDeadline.class, "the deadline \"soon\" is not a duration such as 2s or 500ms");
         assertFails(ZeroDeadline.class, "the deadline is 0s; it must be positive");
         assertFails(UnresolvedName.class, "Could not resolve placeholder 'no.such.property'");
+    }
+
+    /** The lock's advice is outside of that of {@code @Async}: the body would run on another thread, without the lock. */
+    @Test
+    void aLockedMethodThatIsAsyncFailsTheStart() {
+        for (Class<?> bean : List.of(AsyncMethod.class, AsyncClass.class, PartOfAsyncClass.class)) {
+            assertFails(bean, "it is @Async, and the lock would be released before its body has run");
+        }
     }
 
     private void assertFails(Class<?> bean, String message) {
