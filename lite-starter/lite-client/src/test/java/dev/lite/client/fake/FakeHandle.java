@@ -22,6 +22,9 @@ public final class FakeHandle {
     /** What the next calls throw, one each. */
     public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
+    /** Runs at the beginning of each call. */
+    public volatile Runnable whenCalled = () -> {};
+
     private final FakeLite session;
     private final String name;
     private final long id;
@@ -73,6 +76,7 @@ public final class FakeHandle {
 
     private @Nullable Object operation(Method method) {
         calls.incrementAndGet();
+        whenCalled.run();
         RuntimeException failure = failures.poll();
         if (failure != null) {
             throw failure;

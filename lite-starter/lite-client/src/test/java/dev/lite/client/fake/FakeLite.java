@@ -34,6 +34,9 @@ public final class FakeLite implements Lite {
     /** What the next mappings throw, one each. */
     public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
+    /** The deadlines of the mappings; those with the session's are 0. */
+    public final Queue<Duration> deadlines = new ConcurrentLinkedQueue<>();
+
     /** Runs at the beginning of each mapping. */
     public volatile Runnable whenMapping = () -> {};
 
@@ -125,6 +128,7 @@ public final class FakeLite implements Lite {
 
             @Override
             public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
+                deadlines.add(deadline);
                 whenMapping.run();
                 RuntimeException failure = failures.poll();
                 if (failure != null) {

@@ -21,8 +21,10 @@ import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
+import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.convert.DurationStyle;
@@ -35,6 +37,7 @@ final class Resilience {
     private static final double RETRY_FACTOR = 2;
 
     private final Lite lite;
+    private final Duration deadline;
     private final @Nullable CircuitBreakerRegistry circuitBreakers;
     private final CircuitBreakerConfig circuitBreakerConfig;
     private final @Nullable Retry retry;
@@ -49,9 +52,13 @@ final class Resilience {
             BulkheadRegistry bulkheads,
             RateLimiterRegistry rateLimiters) {}
 
-    /** @param lite the session that all of this protects */
-    Resilience(Lite lite, LiteResilienceProperties properties, Registries registries) {
+    /**
+     * @param lite the session that all of this protects
+     * @param deadline the session's
+     */
+    Resilience(Lite lite, Duration deadline, LiteResilienceProperties properties, Registries registries) {
         this.lite = lite;
+        this.deadline = deadline;
         circuitBreakers = properties.circuitBreaker().enabled() ? registries.circuitBreakers() : null;
         circuitBreakerConfig = config(properties.circuitBreaker());
         retry = properties.retry().enabled()
@@ -169,52 +176,80 @@ final class Resilience {
         }
     }
 
-    /** Executes an operation that may be repeated in any case. The first attempt costs nothing more than without a retry. */
-    <T> T retry(Supplier<T> operation) {
+    /**
+     * Executes an operation that may be repeated in any case, with its deadline, and then with what is left of that. The first attempt
+     * costs only the time of its begin more than without a retry.
+     */
+    <T> T retry(Duration deadline, Function<Duration, T> operation) {
+        long beginNs = System.nanoTime();
         try {
-            return operation.get();
+            return operation.apply(deadline);
         } catch (LiteException failure) {
-            return repeat(failure, operation);
+            return repeat(failure, new Limit(beginNs, deadline), operation, true);
         }
     }
 
-    /** Repeats an operation that may be repeated in any case, after the failure of its first attempt. */
-    <T> T repeat(LiteException failure, Supplier<T> operation) {
-        return repeat(failure, operation, true);
+    /** {@link #retry(Duration, Function)} for an operation with the session's deadline. */
+    <T> T retry(Supplier<T> operation) {
+        return retry(deadline, left -> operation.get());
+    }
+
+    /**
+     * Repeats an operation with the session's deadline that may be repeated in any case, after the failure of its first attempt.
+     *
+     * @param beginNs when the first attempt began
+     */
+    <T> T repeat(long beginNs, LiteException failure, Supplier<T> operation) {
+        return repeat(failure, new Limit(beginNs, deadline), left -> operation.get(), true);
     }
 
     /**
      * Repeats a write after the failure of its first attempt. It is repeated only when it has not begun: a write whose connection
      * broke may still arrive, and must not arrive after the next one.
+     *
+     * @param beginNs when the first attempt began
      */
-    void repeatWrite(LiteException failure, Runnable operation) {
+    void repeatWrite(long beginNs, LiteException failure, Runnable operation) {
         boolean unused = repeat(
                 failure,
-                () -> {
+                new Limit(beginNs, deadline),
+                left -> {
                     operation.run();
                     return true;
                 },
                 false);
     }
 
-    private <T> T repeat(LiteException failure, Supplier<T> operation, boolean begun) {
-        if (retry == null || !mayHelp(failure, begun)) {
-            throw failure;
+    /** Until when an operation may be repeated. */
+    private record Limit(long beginNs, Duration deadline) {
+        Duration left() {
+            return deadline.minusNanos(System.nanoTime() - beginNs);
         }
-        return again(retry, operation, begun, failure);
     }
 
-    private <T> T again(Retry configured, Supplier<T> operation, boolean begun, LiteException first) {
+    private <T> T repeat(LiteException failure, Limit limit, Function<Duration, T> operation, boolean begun) {
+        if (retry == null || !mayHelp(failure, limit, begun)) {
+            throw failure;
+        }
+        return again(retry, operation, limit, begun, failure);
+    }
+
+    private <T> T again(
+            Retry configured, Function<Duration, T> operation, Limit limit, boolean begun, LiteException first) {
         Retry.Context<T> context = configured.context();
         LiteException failure = first;
         while (true) {
             context.onRuntimeError(failure); // sleeps, or throws it after the last attempt
+            Duration left = limit.left();
+            if (!left.isPositive()) {
+                throw failure;
+            }
             try {
-                T result = operation.get();
+                T result = operation.apply(left);
                 context.onComplete();
                 return result;
             } catch (LiteException e) {
-                if (!mayHelp(e, begun)) {
+                if (!mayHelp(e, limit, begun)) {
                     throw e;
                 }
                 failure = e;
@@ -223,10 +258,10 @@ final class Resilience {
     }
 
     /** Not after a deadline, and not while this host's node is away: then the operation has waited long enough. */
-    private boolean mayHelp(LiteException failure, boolean begun) {
+    private boolean mayHelp(LiteException failure, Limit limit, boolean begun) {
         boolean transientFailure = failure instanceof NodeUnreachableException
                 || failure instanceof ClusterUnavailableException
                 || (begun && failure instanceof LmrUnavailableException);
-        return transientFailure && lite.isOpen();
+        return transientFailure && limit.left().isPositive() && lite.isOpen();
     }
 }

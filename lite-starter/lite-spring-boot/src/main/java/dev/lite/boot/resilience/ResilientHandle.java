@@ -32,8 +32,8 @@ final class ResilientHandle extends ForwardingLmrHandle {
         return new ResilientHandle(handle.withPriority(priority), resilience);
     }
 
-    private void repeatRead(LiteException failure, Runnable operation) {
-        boolean unused = resilience.repeat(failure, () -> {
+    private void repeatRead(long beginNs, LiteException failure, Runnable operation) {
+        boolean unused = resilience.repeat(beginNs, failure, () -> {
             operation.run();
             return true;
         });
@@ -41,73 +41,81 @@ final class ResilientHandle extends ForwardingLmrHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
+        long beginNs = System.nanoTime();
         try {
             handle.read(offset, destination);
         } catch (LiteException failure) {
-            repeatRead(failure, () -> handle.read(offset, destination));
+            repeatRead(beginNs, failure, () -> handle.read(offset, destination));
         }
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
+        long beginNs = System.nanoTime();
         try {
             handle.write(offset, source);
         } catch (LiteException failure) {
-            resilience.repeatWrite(failure, () -> handle.write(offset, source));
+            resilience.repeatWrite(beginNs, failure, () -> handle.write(offset, source));
         }
     }
 
     @Override
     public void read(List<LmrSlice> slices) {
+        long beginNs = System.nanoTime();
         try {
             handle.read(slices);
         } catch (LiteException failure) {
-            repeatRead(failure, () -> handle.read(slices));
+            repeatRead(beginNs, failure, () -> handle.read(slices));
         }
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
+        long beginNs = System.nanoTime();
         try {
             handle.write(slices);
         } catch (LiteException failure) {
-            resilience.repeatWrite(failure, () -> handle.write(slices));
+            resilience.repeatWrite(beginNs, failure, () -> handle.write(slices));
         }
     }
 
     @Override
     public long getLong(long offset) {
+        long beginNs = System.nanoTime();
         try {
             return handle.getLong(offset);
         } catch (LiteException failure) {
-            return resilience.repeat(failure, () -> handle.getLong(offset));
+            return resilience.repeat(beginNs, failure, () -> handle.getLong(offset));
         }
     }
 
     @Override
     public void putLong(long offset, long value) {
+        long beginNs = System.nanoTime();
         try {
             handle.putLong(offset, value);
         } catch (LiteException failure) {
-            resilience.repeatWrite(failure, () -> handle.putLong(offset, value));
+            resilience.repeatWrite(beginNs, failure, () -> handle.putLong(offset, value));
         }
     }
 
     @Override
     public int getInt(long offset) {
+        long beginNs = System.nanoTime();
         try {
             return handle.getInt(offset);
         } catch (LiteException failure) {
-            return resilience.repeat(failure, () -> handle.getInt(offset));
+            return resilience.repeat(beginNs, failure, () -> handle.getInt(offset));
         }
     }
 
     @Override
     public void putInt(long offset, int value) {
+        long beginNs = System.nanoTime();
         try {
             handle.putInt(offset, value);
         } catch (LiteException failure) {
-            resilience.repeatWrite(failure, () -> handle.putInt(offset, value));
+            resilience.repeatWrite(beginNs, failure, () -> handle.putInt(offset, value));
         }
     }
 }

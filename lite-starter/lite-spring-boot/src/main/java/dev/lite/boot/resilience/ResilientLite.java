@@ -6,6 +6,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -17,9 +18,9 @@ final class ResilientLite implements Lite {
     private final LtMemory memory;
     private final LtRpc rpc;
 
-    ResilientLite(Lite lite, LiteResilienceProperties properties, Resilience.Registries registries) {
+    ResilientLite(Lite lite, Duration deadline, LiteResilienceProperties properties, Resilience.Registries registries) {
         this.lite = lite;
-        Resilience resilience = new Resilience(lite, properties, registries);
+        Resilience resilience = new Resilience(lite, deadline, properties, registries);
         memory = properties.retry().enabled() ? new ResilientMemory(lite.memory(), resilience) : lite.memory();
         boolean calls = properties.circuitBreaker().enabled()
                 || properties.bulkhead().enabled()

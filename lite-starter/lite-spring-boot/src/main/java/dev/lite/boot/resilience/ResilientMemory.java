@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** Repeats map and createOrMap, and makes handles that repeat reads and writes. Any thread. */
@@ -23,6 +24,10 @@ final class ResilientMemory implements LtMemory {
 
     private LmrHandle mapped(Supplier<LmrHandle> mapping) {
         return new ResilientHandle(resilience.retry(mapping), resilience);
+    }
+
+    private LmrHandle mapped(Duration deadline, Function<Duration, LmrHandle> mapping) {
+        return new ResilientHandle(resilience.retry(deadline, mapping), resilience);
     }
 
     private LmrHandle created(LmrHandle handle) {
@@ -41,7 +46,7 @@ final class ResilientMemory implements LtMemory {
 
     @Override
     public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline) {
-        return mapped(() -> memory.createOrMap(spec, permissions, deadline));
+        return mapped(deadline, left -> memory.createOrMap(spec, permissions, left));
     }
 
     @Override
@@ -51,7 +56,7 @@ final class ResilientMemory implements LtMemory {
 
     @Override
     public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
-        return mapped(() -> memory.map(name, permissions, deadline));
+        return mapped(deadline, left -> memory.map(name, permissions, left));
     }
 
     @Override
@@ -61,7 +66,7 @@ final class ResilientMemory implements LtMemory {
 
     @Override
     public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
-        return mapped(() -> memory.map(id, permissions, deadline));
+        return mapped(deadline, left -> memory.map(id, permissions, left));
     }
 
     @Override

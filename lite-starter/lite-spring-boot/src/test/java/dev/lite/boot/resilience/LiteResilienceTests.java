@@ -28,6 +28,7 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
@@ -228,6 +229,56 @@ class LiteResilienceTests {
             assertThatThrownBy(() -> memory.map("a", Permission.READ)).hasMessage("no ZooKeeper 2");
             assertThat(memory.map("a", Permission.READ).id()).isEqualTo(7);
         });
+    }
+
+    @Test
+    void nothingIsRepeatedAfterTheDeadlineOfTheSession() {
+        runner.withPropertyValues("lite.client.deadline=50ms").run(context -> {
+            LtMemory memory = context.getBean(LtMemory.class);
+            LmrHandle handle = memory.map("a", Permission.READ, Permission.WRITE);
+            // Each attempt lasts as long as the deadline allows.
+            lite.whenMapping = () -> Waits.pass(Duration.ofMillis(50));
+            lite.known("a").whenCalled = lite.whenMapping;
+            lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+            assertThatThrownBy(() -> memory.map("a", Permission.READ)).hasMessage("no ZooKeeper");
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThatThrownBy(() -> handle.read(0, new byte[8])).hasMessage("broken");
+            lite.known("a").failures.add(new LmrUnavailableException("broken"));
+            assertThatThrownBy(() -> handle.getLong(0)).hasMessage("broken");
+            lite.known("a").failures.add(new NodeUnreachableException("not connected"));
+            assertThatThrownBy(() -> handle.write(0, new byte[8])).hasMessage("not connected");
+            assertThat(lite.known("a").calls).hasValue(3);
+        });
+    }
+
+    @Test
+    void furtherAttemptsHaveWhatIsLeftOfTheDeadlineOfTheCall() {
+        runner.run(context -> {
+            LtMemory memory = context.getBean(LtMemory.class);
+            lite.whenMapping = () -> Waits.pass(Duration.ofMillis(20));
+            lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+            var unused = memory.map("a", Set.of(Permission.READ), DEADLINE);
+            assertThat(lite.deadlines).hasSize(2).first().isEqualTo(DEADLINE);
+            assertThat(lite.deadlines)
+                    .last()
+                    .satisfies(left -> assertThat(left).isPositive().isLessThanOrEqualTo(DEADLINE.minusMillis(20)));
+            lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+            assertThatThrownBy(() -> memory.map("a", Set.of(Permission.READ), Duration.ofMillis(20)))
+                    .hasMessage("no ZooKeeper");
+            assertThat(lite.deadlines).hasSize(3);
+        });
+    }
+
+    @Test
+    void thePauseBeforeAnAttemptIsPartOfTheDeadline() {
+        runner.withPropertyValues("lite.client.resilience.retry.wait-duration=100ms")
+                .run(context -> {
+                    lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+                    assertThatThrownBy(() -> context.getBean(LtMemory.class)
+                                    .map("a", Set.of(Permission.READ), Duration.ofMillis(50)))
+                            .hasMessage("no ZooKeeper");
+                    assertThat(lite.deadlines).hasSize(1);
+                });
     }
 
     @Test
