@@ -8,19 +8,23 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.http.HttpHeaders;
+import org.springframework.http.MediaType;
 import org.springframework.stereotype.Component;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
  * Guards what the node tells of applications and their memory. Requests from this host that only read need nothing, but must
  * be for this host: a page of another site can make a browser here ask a name that now means a loopback address (DNS rebinding).
- * Others see only health and info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}.
+ * Others see only health and info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}. If a token is
+ * configured, a request that may change something needs it, from wherever it comes.
  */
 @Component
 class ManagementAccess extends OncePerRequestFilter {
+    private static final Set<String> READING = Set.of("GET", "HEAD", "OPTIONS");
     private static final String BEARER = "Bearer ";
     private static final int BODY_BYTES_MAX = 64 << 10;
 
@@ -39,7 +43,11 @@ class ManagementAccess extends OncePerRequestFilter {
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         if (isPublic(request.getServletPath()) || isLocal(request) || isAuthorized(request)) {
-            admitted(request, response, chain);
+            if (READING.contains(request.getMethod()) || mayChange(request)) {
+                admitted(request, response, chain);
+            } else {
+                refuseChange(response);
+            }
             return;
         }
         if (isFromHere(request)) {
@@ -52,6 +60,14 @@ class ManagementAccess extends OncePerRequestFilter {
         response.sendError(
                 HttpServletResponse.SC_UNAUTHORIZED,
                 "requests from other hosts need the token of lite.node.management.token");
+    }
+
+    /** With a body, which the hook of a container prints: the page of an error has no text. */
+    private static void refuseChange(HttpServletResponse response) throws IOException {
+        response.setStatus(HttpServletResponse.SC_FORBIDDEN);
+        response.setContentType(MediaType.APPLICATION_JSON_VALUE);
+        response.getWriter()
+                .write("{\"status\":403,\"detail\":\"a change needs the token of lite.node.management.token\"}");
     }
 
     /** A body is read as a whole, and any process of this host may send one. */

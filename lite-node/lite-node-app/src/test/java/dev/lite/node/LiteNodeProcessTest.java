@@ -217,7 +217,7 @@ class LiteNodeProcessTest {
                 assertThat(drain(url, null)).startsWith("1 ").contains("is not set");
                 assertThat(drain(url, token + "x"))
                         .startsWith("1 ")
-                        .contains("only this host may drain the node, with the token of lite.node.management.token");
+                        .contains("a change needs the token of lite.node.management.token");
                 assertThat(b.log()).doesNotContain("drain begins");
                 assertThat(drain(url, token)).isEqualTo("0 ");
                 assertGreeting(handle, "hello");

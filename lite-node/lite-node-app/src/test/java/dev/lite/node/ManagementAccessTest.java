@@ -32,6 +32,12 @@ class ManagementAccessTest {
         MockHttpServletRequest request = new MockHttpServletRequest("GET", path);
         request.setServletPath(path);
         request.setRemoteAddr(address);
+        return status(request, properties, authorization);
+    }
+
+    private static int status(
+            MockHttpServletRequest request, Map<String, String> properties, @Nullable String authorization)
+            throws ServletException, IOException {
         if (authorization != null) {
             request.addHeader("Authorization", authorization);
         }
@@ -77,6 +83,35 @@ class ManagementAccessTest {
         assertThat(status(properties, "10.1.2.3", "/actuator/lite", "Bearer " + TOKEN + "x"))
                 .isEqualTo(401);
         assertThat(status(properties, "10.1.2.3", "/actuator/lite", null)).isEqualTo(401);
+    }
+
+    /** An operator may expose further endpoints, which do not ask for the token themselves. */
+    @ParameterizedTest
+    @CsvSource({
+        "GET, /actuator/loggers/ROOT, 200",
+        "HEAD, /actuator/loggers/ROOT, 200",
+        "OPTIONS, /actuator/loggers/ROOT, 200",
+        "POST, /actuator/loggers/ROOT, 403",
+        "DELETE, /actuator/caches, 403",
+        "POST, /actuator/health, 403"
+    })
+    void aProcessOfThisHostChangesNothingWithoutTheToken(String method, String path, int status)
+            throws ServletException, IOException {
+        Map<String, String> properties = Map.of("lite.node.management.token", TOKEN);
+        assertThat(status(method, properties, path, null)).isEqualTo(status);
+        assertThat(status(method, properties, path, "Bearer " + TOKEN + "x")).isEqualTo(status);
+        assertThat(status(method, properties, path, "Bearer " + TOKEN)).isEqualTo(200);
+        assertThat(status(method, Map.of(), path, null))
+                .as("without a configured token")
+                .isEqualTo(200);
+    }
+
+    private static int status(
+            String method, Map<String, String> properties, String path, @Nullable String authorization)
+            throws ServletException, IOException {
+        MockHttpServletRequest request = new MockHttpServletRequest(method, path);
+        request.setServletPath(path);
+        return status(request, properties, authorization);
     }
 
     @ParameterizedTest
