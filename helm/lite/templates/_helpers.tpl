@@ -22,7 +22,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 
 {{- define "lite.cluster" -}}
-{{- .Values.cluster.name | default (printf "%s.%s" .Release.Namespace .Release.Name) | trunc 63 -}}
+{{- .Values.cluster.name | default (printf "%s.%s" .Release.Namespace .Release.Name) -}}
 {{- end -}}
 
 {{- define "lite.image" -}}
@@ -116,6 +116,11 @@ imagePullSecrets:
 {{- $socket := printf "%s/node.sock" (include "lite.socketDirectory" .) -}}
 {{- if gt (len $socket) 106 -}}
 {{- fail (printf "the path of the socket, %s, has %d bytes; it may have 106: set node.socket.hostPath" $socket (len $socket)) -}}
+{{- end -}}
+{{- /* Cut off, two releases in one namespace could share a cluster. */}}
+{{- $cluster := include "lite.cluster" . -}}
+{{- if gt (len $cluster) 63 -}}
+{{- fail (printf "the name of the cluster, %s, has %d bytes; it may have 63: set cluster.name" $cluster (len $cluster)) -}}
 {{- end -}}
 {{- $page := include "lite.mebibytes" .Values.node.arena.hugePageSize | int64 -}}
 {{- if and (eq .Values.node.arena.medium "hugepages") (ne (mod (include "lite.mebibytes" .Values.node.arena.size | int64) $page) 0) -}}

@@ -78,13 +78,23 @@ final class Chart {
         return KubernetesObject.parse(text(WithHooks.CHART, release, values, single));
     }
 
+    /** The objects of a release in a namespace. */
+    static List<KubernetesObject> render(
+            String namespace, String release, String valueSet, Map<String, String> single) {
+        return KubernetesObject.parse(text(WithHooks.CHART, namespace, release, file(valueSet), single));
+    }
+
     /** The text that {@code helm template} prints for a chart. */
     static String text(Path chart, String release, Path values, Map<String, String> single) {
+        return text(chart, "shop", release, values, single);
+    }
+
+    private static String text(Path chart, String namespace, String release, Path values, Map<String, String> single) {
         synchronized (Chart.class) {
             TemplateCommand command = new Helm(chart)
                     .template()
                     .withName(release)
-                    .withNamespace("shop")
+                    .withNamespace(namespace)
                     .withKubeVersion("1.34.0")
                     .withValuesFile(values);
             single.forEach(command::set);

@@ -89,6 +89,18 @@ class ChartSchemaTest {
                         "the path of the socket, " + directory + "/node.sock, has 115 bytes; it may have 106");
     }
 
+    /** Cut off, the names of two releases in one namespace could be the same. */
+    @Test
+    void aClustersNameIsNotTooLong() {
+        String namespace = "n".repeat(58);
+        assertThat(Chart.render(namespace, "lite", "plain", Map.of())).isNotEmpty();
+        assertThatThrownBy(() -> Chart.render(namespace, "lite-b", "plain", Map.of()))
+                .hasMessageContaining("the name of the cluster, " + namespace
+                        + ".lite-b, has 65 bytes; it may have 63: set cluster.name");
+        assertThat(Chart.render(namespace, "lite-b", "plain", Map.of("cluster.name", "b")))
+                .isNotEmpty();
+    }
+
     @Test
     void theSchemaHasEveryValueAndNoOther() {
         List<String> differences = new ArrayList<>();
