@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /** What people get wrong between the objects of a chart. */
@@ -351,6 +352,23 @@ class ChartCrossChecksTest {
         assertThat(raised.map("spec", "template", "spec", "securityContext")).containsEntry("runAsNonRoot", true);
         assertThat(map(raised.containers().getLast(), "securityContext", "capabilities"))
                 .doesNotContainKey("add");
+    }
+
+    /** Whoever may use the socket must reach it in its directory. The arena is only for the node. */
+    @ParameterizedTest
+    @CsvSource({"plain, 660, false", "everything, 666, true"})
+    void othersReachTheSocketIfItsModeAdmitsThem(String valueSet, String mode, boolean isOpen) {
+        List<KubernetesObject> objects = ValueSets.objects(valueSet);
+        KubernetesObject nodes = ValueSets.object(objects, "DaemonSet", "-node");
+        assertThat(configuration(objects, nodes)).contains("lite.node.socket-mode=" + mode + "\n");
+        List<String> command = list(nodes.map("spec", "template", "spec"), "initContainers").stream()
+                .flatMap(container -> ((List<?>) Objects.requireNonNull(container.get("command"))).stream())
+                .map(String::valueOf)
+                .toList();
+        assertThat(command).endsWith("/run/lite", "/var/lib/lite/arena");
+        assertThat(command.get(2)).contains("chmod 0750 \"$directory\"");
+        assertThat(command.get(2).contains("chmod 0755 /run/lite")).isEqualTo(isOpen);
+        assertThat(command.get(2)).doesNotContain("0755 /var", "0755 \"");
     }
 
     @Test
