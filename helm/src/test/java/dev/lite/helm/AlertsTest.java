@@ -18,12 +18,19 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.yaml.snakeyaml.Yaml;
 
 /** The alerts: one for each line of the documentation, on metrics that exist, firing when they should. */
 class AlertsTest {
     private static final Pattern METRIC = Pattern.compile("\\b(?:lite|jvm|process|system)_[a-z_]+\\b(?!=|\")");
     private static final Pattern DOCUMENTED = Pattern.compile("`([a-z.]+)`");
+
+    /** A node divides its limits: one principal gets at most half of the default of 256, and of a handle for each KB of the heap. */
+    private static final int ONE_PRINCIPALS_SESSIONS = 128;
+
+    private static final int ONE_PRINCIPALS_HANDLES = 256 * 1024 / 2;
 
     /** What makes an alert fire: beginnings of series → their values, every minute for two hours. */
     private static final Map<String, Map<String, String>> FIRING = new LinkedHashMap<>();
@@ -34,9 +41,9 @@ class AlertsTest {
         FIRING.put("LiteNodeWithoutDirectory", Map.of("lite_node_directory_available{", "0+0x120"));
         FIRING.put("LiteReclaimsGrow", Map.of("lite_node_reclaims{", "1+1x120"));
         FIRING.put("LiteConnectionsBreak", Map.of("lite_node_transfers_repeated_total{", "0+2x120"));
-        FIRING.put("LiteSessionsNearLimit", Map.of("lite_node_sessions{", "210+0x120"));
-        FIRING.put("LiteHandlesNearLimit", Map.of("lite_node_handles{", "900000+0x120"));
-        FIRING.put("LiteMappedLmrsNearLimit", Map.of("lite_node_lmrs_mapped{", "900000+0x120"));
+        FIRING.put("LiteSessionsNearLimit", Map.of("lite_node_sessions{", ONE_PRINCIPALS_SESSIONS + "+0x120"));
+        FIRING.put("LiteHandlesNearLimit", Map.of("lite_node_handles{", ONE_PRINCIPALS_HANDLES + "+0x120"));
+        FIRING.put("LiteMappedLmrsNearLimit", Map.of("lite_node_lmrs_mapped{", ONE_PRINCIPALS_HANDLES + "+0x120"));
         FIRING.put("LiteExtentsNearLimit", Map.of("lite_node_arena_extents{", "3500+0x120"));
         FIRING.put("LiteCallMemoryHigh", Map.of("lite_node_rpc_memory_bytes{", "5000000+0x120"));
         FIRING.put("LiteCallsQueue", Map.of("lite_node_rpc_queued{", "1+1x120"));
@@ -153,6 +160,45 @@ class AlertsTest {
                                 "rule_files", List.of("rules.yaml"), "evaluation_interval", "1m", "tests", tests)));
         Promtool.Output output = Promtool.run(directory, "test", "rules", "tests.yaml");
         assertThat(output.status()).as(output.text()).isZero();
+    }
+
+    @Test
+    void onePrincipalCanReachTheThresholdsOfDividedLimits() {
+        Map<String, Integer> most = Map.of(
+                "LiteSessionsNearLimit", ONE_PRINCIPALS_SESSIONS,
+                "LiteHandlesNearLimit", ONE_PRINCIPALS_HANDLES,
+                "LiteMappedLmrsNearLimit", ONE_PRINCIPALS_HANDLES);
+        Pattern threshold = Pattern.compile("> ([0-9.]+) \\* ([0-9]+)$");
+        int count = 0;
+        for (Map<String, Object> rule : rules()) {
+            Integer reachable = most.get(String.valueOf(rule.get("alert")));
+            if (reachable != null) {
+                Matcher matcher = threshold.matcher(String.valueOf(rule.get("expr")));
+                assertThat(matcher.find()).as(rule.toString()).isTrue();
+                assertThat(Double.parseDouble(matcher.group(1)) * Integer.parseInt(matcher.group(2)))
+                        .as(rule.toString())
+                        .isLessThan(reachable);
+                count++;
+            }
+        }
+        assertThat(count).isEqualTo(most.size());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "node.heap, 2Gi, 1048576", // the default of a session
+        "node.heap, 512Mi, 524288",
+        "node.properties.lite\\.node\\.limits\\.handles, 1000, 1000",
+        "node.properties.lite\\.node\\.limits\\.handles, 0, 262144", // by the heap
+        "node.properties.lite\\.node\\.limits\\.handles-per-session, 2000, 2000"
+    })
+    void theAlertForHandlesIsBelowTheSmallestLimitOfANode(String name, String value, int limit) {
+        String rules = String.valueOf(
+                ValueSets.object(Chart.render("lite", "side-by-side", Map.of(name, value)), "PrometheusRule", "lite")
+                        .map("spec"));
+        assertThat(rules)
+                .contains("lite_node_handles{lite_cluster=\"shop.lite\"} > 0.4 * " + limit + ",")
+                .contains("lite_node_lmrs_mapped{lite_cluster=\"shop.lite\"} > 0.4 * " + limit + ",");
     }
 
     private static List<Object> firing(String alert) {
