@@ -51,6 +51,8 @@ class LiteNodeProcessTest {
     /** More than the heap of a node, with what an object costs for each of its fields. */
     private static final long LONG_BODY_BYTES = 256L << 20;
 
+    private static final Duration SESSION_TIMEOUT = Waits.seconds(6);
+
     private static final Duration STOP = Waits.seconds(15);
 
     private static final String STORE_PASSWORD = "changeit";
@@ -97,6 +99,7 @@ class LiteNodeProcessTest {
         List<String> options = Stream.concat(
                         Stream.of(
                                 "--lite.cluster.zookeeper=" + zooKeeper.connectString(),
+                                "--lite.cluster.session-timeout=" + SESSION_TIMEOUT.toMillis() + "ms",
                                 "--lite.node.name=" + name,
                                 "--lite.node.arena.size=16MB",
                                 "--lite.node.arena.directory=" + arenaDirectory,

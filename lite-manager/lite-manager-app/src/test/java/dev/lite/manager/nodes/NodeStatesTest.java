@@ -38,7 +38,7 @@ class NodeStatesTest {
              "lockWaiters":{"77":3}}""";
 
     /** Long enough for the nodes that answer. */
-    private static final Duration NODE_DEADLINE = Waits.seconds(2);
+    private static final Duration NODE_DEADLINE = Waits.seconds(4);
 
     @TempDir
     static Path work;
@@ -50,6 +50,7 @@ class NodeStatesTest {
     static void start() throws IOException {
         manager = new RunningManager(work, "--lite.manager.node-deadline=%dms".formatted(NODE_DEADLINE.toMillis()));
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.setExecutor(Thread::startVirtualThread); // one answer waits for no other
         resources.add(() -> server.stop(0));
         answer(server, "/ok/lite", 200, STATE);
         answer(server, "/token/lite", 401, "");
