@@ -316,7 +316,9 @@ public final class MemoryService {
 
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, MappingOwner owner, Deadline deadline) {
-        places.requireArenas(lmr, name, deadline);
+        if (granted != Permission.MASTER.bit()) { // a master may free what is lost
+            places.requireArenas(lmr, name, deadline);
+        }
         return Mapping.open(blanks, lmr, name, granted, places.of(lmr, deadline), owner);
     }
 

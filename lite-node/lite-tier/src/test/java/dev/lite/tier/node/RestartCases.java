@@ -12,6 +12,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtMemory;
@@ -95,6 +96,35 @@ interface RestartCases extends NodeCases {
         assertThat(next.id()).isNotEqualTo(master.id());
         mapper.unmap();
         master.unmap();
+    }
+
+    @Test
+    default void anLmrThatWasLostWithAnArenaCanBeFreedByItsMasterAndItsNameIsUsableAgain() throws IOException {
+        TestCluster cluster = cluster(3);
+        Lite lite = cluster.attach(0);
+        byte[] data = bytes(new Random(5), 64);
+        long former = lite.memory()
+                .malloc(shared(900_000, "lost").withPlacement(Placement.spread()))
+                .id();
+        cluster.stop("n2");
+        Files.delete(cluster.arenas().resolve("c").resolve("n2").resolve("arena"));
+        cluster.start("n2");
+        cluster.awaitConnections();
+        LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(64)); // may have the same offset in the new arena
+        next.write(0, data);
+
+        LmrHandle master = lite.memory().map("lost", Permission.MASTER);
+        assertThatThrownBy(() -> master.read(0, new byte[1])).isInstanceOf(LmrPermissionException.class);
+        assertThatThrownBy(() -> master.moveTo("n1")).isInstanceOf(LiteException.class);
+        master.grant("other", Set.of(Permission.READ));
+        assertThatThrownBy(() -> lite.memory().map("lost", Permission.MASTER, DATA))
+                .isInstanceOf(LmrUnavailableException.class);
+        master.free();
+
+        LmrHandle again = lite.memory().malloc(shared(64, "lost"));
+        again.write(0, new byte[] {1});
+        assertThat(again.id()).isNotEqualTo(former);
+        assertThat(read(next, 0, 64)).isEqualTo(data);
     }
 
     @Test
