@@ -8,6 +8,8 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import java.time.Duration;
@@ -252,14 +254,25 @@ public final class LiteLogs implements AutoCloseable {
         }
     }
 
+    /**
+     * Frees all segments that can be freed.
+     *
+     * @throws LiteException of the first one that could not be
+     */
     private void freeSegments(Metadata metadata) {
+        LiteException failure = null;
         long last = metadata.last() + 1; // one is made in advance
         for (long number = metadata.first(); number <= last; number++) {
             try (LmrHandle segment = lite.memory().map(metadata.segmentName(number), Permission.MASTER)) {
                 segment.free();
             } catch (LmrNotFoundException | LmrFreedException e) {
                 // It was never made, or a cleaner freed it.
+            } catch (LmrUnavailableException | NodeUnreachableException e) {
+                failure = failure == null ? e : failure;
             }
+        }
+        if (failure != null) {
+            throw failure;
         }
     }
 

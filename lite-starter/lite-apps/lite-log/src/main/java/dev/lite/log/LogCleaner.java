@@ -1,6 +1,7 @@
 package dev.lite.log;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -23,7 +24,7 @@ public final class LogCleaner implements AutoCloseable {
     private static final Duration PAUSE = Duration.ofMillis(100);
     private static final Duration PAUSE_AFTER_ERROR = Duration.ofSeconds(1);
     /** How many segments before the first one a new cleaner looks for: what its predecessor left when it died. */
-    private static final int LEFT_MAX = 4;
+    static final int LEFT_MAX = 4;
 
     private final Metadata metadata;
     private final LtMemory memory;
@@ -86,7 +87,7 @@ public final class LogCleaner implements AutoCloseable {
                 return; // the log was closed or deleted
             } catch (RuntimeException | Error e) { // also an Error: the log would not be cleaned any more
                 elected = false; // the lock was released
-                if (end.getCount() == 0 || sessionEnded.isDone()) {
+                if (isOver()) {
                     return;
                 }
                 System.getLogger(LogCleaner.class.getName())
@@ -98,6 +99,10 @@ public final class LogCleaner implements AutoCloseable {
                 elected = false;
             }
         }
+    }
+
+    private boolean isOver() {
+        return end.getCount() == 0 || sessionEnded.isDone();
     }
 
     private boolean ended(Duration pause) {
@@ -127,10 +132,7 @@ public final class LogCleaner implements AutoCloseable {
     /** Removes the first segment, if no consumer needs it. Finds out first whether this principal may free it. */
     private boolean remove(long first) {
         try (LmrHandle handle = memory.map(metadata.segmentName(first), Permission.MASTER)) {
-            boolean advanced = locks.underTable(() -> {
-                boolean isFree = LogPosition.segment(consumers.oldestPosition()) > first;
-                return (isFree || isBeyondBound(first, metadata.last())) && metadata.advanceFirst(first);
-            });
+            boolean advanced = advance(first);
             if (advanced) {
                 removed.incrementAndGet();
                 free(handle);
@@ -140,8 +142,15 @@ public final class LogCleaner implements AutoCloseable {
             if (metadata.state() == Metadata.STATE_DELETED) {
                 throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
             }
-            throw e;
+            return advance(first); // a master has freed it, for example because it was lost
         }
+    }
+
+    private boolean advance(long first) {
+        return locks.underTable(() -> {
+            boolean isFree = LogPosition.segment(consumers.oldestPosition()) > first;
+            return (isFree || isBeyondBound(first, metadata.last())) && metadata.advanceFirst(first);
+        });
     }
 
     private long bytes(long segments) {
@@ -155,6 +164,12 @@ public final class LogCleaner implements AutoCloseable {
                 free(handle);
             } catch (LmrNotFoundException e) {
                 // Its predecessor had freed it.
+            } catch (LiteException e) {
+                if (isOver()) {
+                    throw e;
+                }
+                System.getLogger(LogCleaner.class.getName())
+                        .log(Logger.Level.WARNING, "Segment {0} of log {1} stays: {2}", number, metadata.log, e);
             }
         }
     }

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.Test;
 
 class CleanerTest {
     private static final long SEGMENT = 8 << 10;
+    private static final long FIRST_AT = 2048;
 
     private static LogFixture fixture;
 
@@ -250,7 +252,7 @@ class CleanerTest {
         fixture.session(0)
                 .memory()
                 .map("left.log", Permission.READ, Permission.ATOMIC)
-                .fetchAdd(2048, 1);
+                .fetchAdd(FIRST_AT, 1);
         log.startCleaner();
         Lite lite = fixture.session(1);
         Waits.until("segment 0 is free", () -> {
@@ -261,6 +263,41 @@ class CleanerTest {
                 return true;
             }
         });
+    }
+
+    /** A cleaner has died, and the node of what it left does not answer. */
+    @Test
+    void aSegmentThatCannotBeFreedKeepsNoLaterOneFromBeingFreed() {
+        fixture.create("stays", small().withRetentionBytes(0));
+        Lite lite = fixture.session(0);
+        LiteLog log = new LiteLogs(FaultySession.unavailable(lite, "/0", () -> true)).open("stays");
+        fill(log, 5);
+        LmrHandle metadata = lite.memory().map("stays.log", Permission.READ, Permission.ATOMIC);
+        metadata.fetchAdd(FIRST_AT, 1);
+        metadata.fetchAdd(FIRST_AT, 1);
+        log.startCleaner();
+        Waits.until("segments 2 and 3 are removed", () -> first(log) == 4);
+        Waits.until("segments 1 to 3 are free", () -> isGone(log, 1) && isGone(log, 2) && isGone(log, 3));
+        assertThat(isGone(log, 0)).isFalse();
+    }
+
+    /** It was lost with its node, and somebody has freed it. */
+    @Test
+    void aSegmentThatAMasterHasFreedIsPassedByTheCleaner() {
+        LiteLog log = fixture.create("freed", small().withRetentionBytes(0));
+        fill(log, 4);
+        fixture.session(0).memory().map(log.segmentName(0), Permission.MASTER).free();
+        LogCleaner cleaner = log.startCleaner();
+        Waits.until("segments 0 to 2 are removed", () -> first(log) == 3);
+        assertThat(cleaner.segmentsRemoved()).isEqualTo(2);
+    }
+
+    private static boolean isGone(LiteLog log, long segment) {
+        try (LmrHandle handle = fixture.session(1).memory().map(log.segmentName(segment), Permission.READ)) {
+            return handle.size() < 0;
+        } catch (LmrNotFoundException e) {
+            return true;
+        }
     }
 
     @Test

@@ -3,11 +3,14 @@ package dev.lite.log;
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtMemory;
+import dev.lite.api.Permission;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 
 /** A session whose operations on the segments of logs fail, wait or end as a test decides. Any thread. */
 final class FaultySession {
@@ -71,7 +74,30 @@ final class FaultySession {
 
     /** The handles of segments have faults. */
     static Lite of(Lite lite, Faults faults) {
-        LtMemory memory = proxy(LtMemory.class, lite.memory(), faults);
+        return withMemory(lite, proxy(LtMemory.class, lite.memory(), faults));
+    }
+
+    /** As long as a condition holds, memory whose name has this ending cannot be mapped as a master. */
+    static Lite unavailable(Lite lite, String ending, BooleanSupplier fails) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    if (method.getName().equals("map")
+                            && arguments[0] instanceof String name
+                            && name.endsWith(ending)
+                            && arguments[1] == Permission.MASTER
+                            && fails.getAsBoolean()) {
+                        throw new LmrUnavailableException("LMR \"%s\" is unavailable".formatted(name));
+                    }
+                    try {
+                        return method.invoke(lite.memory(), arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        return withMemory(lite, memory);
+    }
+
+    private static Lite withMemory(Lite lite, LtMemory memory) {
         return (Lite) Proxy.newProxyInstance(
                 Lite.class.getClassLoader(),
                 new Class<?>[] {Lite.class},
