@@ -82,7 +82,7 @@ public final class MrWorker implements AutoCloseable {
         }
     }
 
-    /** The master did not answer, or does not know this worker any more. */
+    /** The master did not answer, or does not know this worker any more; or the worker has lost its own results. */
     static final class MasterLostException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

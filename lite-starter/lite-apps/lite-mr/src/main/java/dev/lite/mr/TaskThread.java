@@ -123,6 +123,9 @@ final class TaskThread implements Runnable {
             failure = Wire.Failure.NO_MEMORY;
             message = "%s has too little memory for its results: %s".formatted(worker.name(), e.getMessage());
         } catch (LiteException e) {
+            if (e.code() == LiteException.Code.SESSION_LOST || (blamed == NO_TASK && Losses.isLoss(e))) {
+                throw new MrWorker.MasterLostException(e); // its own results are lost
+            }
             failure = Losses.isLoss(e) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
             message = "%s: %s".formatted(worker.name(), e.getMessage());
         } catch (MrException e) {
