@@ -76,23 +76,29 @@ public final class LocalCluster implements AutoCloseable {
             requireUnused(work);
         }
         LocalCluster cluster = new LocalCluster(config, work);
+        boolean ownsArenas = false; // else the directory may be another cluster's
         try {
             CREATED.forEach(directory -> Directories.create(work.resolve(directory)));
             Directories.create(cluster.logs);
             SecretFile.create(LocalClusterConfig.secret(work));
             Directories.create(config.sharedMemory());
             Directories.createNew(config.arenaDirectory());
+            ownsArenas = true;
+            if (!config.tied()) {
+                // First of all, so that it exists even if this process is killed.
+                StopScript.write(
+                        work.resolve(STOP), config.name(), cluster.removed(), List.of(work, config.sharedMemory()));
+            }
+            Runtime.getRuntime().addShutdownHook(cluster.hook);
+            return cluster;
         } catch (RuntimeException e) {
-            cluster.removeWork();
+            if (ownsArenas) {
+                cluster.removeDirectories();
+            } else {
+                cluster.removeWork();
+            }
             throw e;
         }
-        if (!config.tied()) {
-            // First of all, so that it exists even if this process is killed.
-            StopScript.write(
-                    work.resolve(STOP), config.name(), cluster.removed(), List.of(work, config.sharedMemory()));
-        }
-        Runtime.getRuntime().addShutdownHook(cluster.hook);
-        return cluster;
     }
 
     private static void requireUnused(Path work) {

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -126,7 +127,7 @@ class LocalClusterTest {
 
     @Test
     void aStartThatOnlyPrintsIsKilledAtTenTimesTheDeadline() {
-        Duration deadline = Duration.ofSeconds(2); // the manager's own start must print something within it
+        Duration deadline = Waits.seconds(2); // the manager's own start must print something within it
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "slow")
                 .nodeProperty(
                         "fake.milliseconds",
@@ -138,7 +139,8 @@ class LocalClusterTest {
                         cluster.startNode(1);
                     })
                     .isInstanceOf(ProcessFailedException.class)
-                    .hasMessageContaining("timeout: node-1 was not ready within 20 s");
+                    .hasMessageContaining("timeout: node-1 was not ready within %d s"
+                            .formatted(Math.ceilDiv(deadline.toMillis() * 10, 1000)));
         }
     }
 
@@ -206,7 +208,7 @@ class LocalClusterTest {
     @Test
     void aNodeThatIgnoresTheSignalIsKilledAtTheStopDeadline() {
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "stubborn")
-                .stopDeadline(Duration.ofMillis(500))
+                .stopDeadline(Waits.seconds(2)) // node-2 must end by itself within it
                 .build()) {
             cluster.startManager();
             cluster.startNodes();
@@ -345,6 +347,22 @@ class LocalClusterTest {
                 .withMessageStartingWith("%s exists".formatted(foreign));
         assertThat(foreign).hasContent("kept");
         assertThat(work.toFile().list()).containsExactly(name);
+    }
+
+    @Test
+    void aClusterWhoseStopScriptCannotBeWrittenLeavesNothing() throws IOException {
+        Path work = Files.createDirectories(directory.resolve("no-script"));
+        Path shared = directory.resolve("no-script-shm");
+        Files.createSymbolicLink(work.resolve("stop.sh"), Path.of("missing/stop.sh"));
+        assertThatThrownBy(() -> fakes().directory(work)
+                        .sharedMemory(shared)
+                        .tied(false)
+                        .build()
+                        .close())
+                .isInstanceOf(UncheckedIOException.class)
+                .hasMessageContaining("cannot write");
+        assertThat(work).doesNotExist();
+        assertThat(shared).doesNotExist();
     }
 
     @Test
