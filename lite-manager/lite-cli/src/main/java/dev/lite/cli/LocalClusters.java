@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -131,8 +132,13 @@ final class LocalClusters {
             if (isAbandoned(name)) {
                 Files.deleteIfExists(file(name));
             }
-            Files.createFile(file(name));
-            write(name, Map.of());
+            Path written = written(name, Map.of());
+            try {
+                // With its contents at once, so that no other start takes it for an abandoned one.
+                Files.createLink(file(name), written);
+            } finally {
+                Files.deleteIfExists(written);
+            }
         } catch (FileAlreadyExistsException e) {
             boolean isRunning = isBeingStarted(name) || detached(name).isRunning();
             throw new CommandFailedException(
@@ -151,19 +157,27 @@ final class LocalClusters {
     /** Whether a start reserved the name and ended before it created anything. */
     private boolean isAbandoned(String name) {
         Optional<Properties> found = find(name);
-        return found.isPresent() && !found.get().containsKey(DIRECTORY) && !hasStarter(name, found.get());
+        return found.isPresent()
+                && found.get().containsKey(PID)
+                && !found.get().containsKey(DIRECTORY)
+                && !hasStarter(name, found.get());
     }
 
     /** Records a running cluster whose name was reserved. */
     void write(String name, Map<String, String> values) {
-        StringBuilder text = new StringBuilder();
-        values.forEach((key, value) -> text.append("%s=%s%n".formatted(key, value.replace("\\", "\\\\"))));
-        text.append("%s=%d%n".formatted(PID, ProcessHandle.current().pid()));
         try {
-            Files.writeString(file(name), text);
+            Files.move(written(name, values), file(name), StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot record the cluster in " + file(name), e);
         }
+    }
+
+    /** Writes a record into a temporary file. */
+    private Path written(String name, Map<String, String> values) throws IOException {
+        StringBuilder text = new StringBuilder();
+        values.forEach((key, value) -> text.append("%s=%s%n".formatted(key, value.replace("\\", "\\\\"))));
+        text.append("%s=%d%n".formatted(PID, ProcessHandle.current().pid()));
+        return Files.writeString(Files.createTempFile(directory, name + ".", ".tmp"), text);
     }
 
     /** The recorded properties of a cluster. */
@@ -177,6 +191,14 @@ final class LocalClusters {
             return Optional.of(values);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + file(name), e);
+        }
+    }
+
+    /** Removes the record of a cluster whose start failed, if this process wrote it. */
+    void release(String name) {
+        String own = Long.toString(ProcessHandle.current().pid());
+        if (find(name).filter(noted -> own.equals(noted.getProperty(PID))).isPresent()) {
+            remove(name);
         }
     }
 

@@ -128,7 +128,7 @@ final class LocalCommands {
                 }
             } finally {
                 if (!isUp) {
-                    clusters.remove(name);
+                    clusters.release(name);
                 }
             }
             return ExitStatus.OK;

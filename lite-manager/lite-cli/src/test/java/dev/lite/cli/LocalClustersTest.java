@@ -3,6 +3,7 @@ package dev.lite.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -10,6 +11,7 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -51,6 +53,48 @@ class LocalClustersTest {
                 .isInstanceOf(CommandFailedException.class)
                 .hasMessageContaining("none of its processes runs")
                 .hasMessageContaining("lite down --name a");
+    }
+
+    /** Whoever is writing it may not have finished. */
+    @Test
+    void aRecordWithoutAProcessIsNotTakenForAnAbandonedStart() throws IOException {
+        Files.createDirectories(directory.resolve("clusters"));
+        Files.createFile(clusters.file("a"));
+        assertThatThrownBy(() -> clusters.reserve("a")).isInstanceOf(CommandFailedException.class);
+        assertThat(clusters.file("a")).isEmptyFile();
+    }
+
+    @Test
+    void aReaderFindsEveryRecordComplete() {
+        clusters.reserve("a");
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicBoolean incomplete = new AtomicBoolean();
+        Thread reader = Thread.ofPlatform().start(() -> {
+            while (!over.get()) {
+                if (!clusters.find("a").orElseThrow().containsKey("pid")) {
+                    incomplete.set(true);
+                }
+            }
+        });
+        for (int count = 0; count < 2_000; count++) {
+            clusters.write("a", Map.of(LocalClusters.URL, "http://127.0.0.1:" + count));
+        }
+        over.set(true);
+        Waits.join(reader);
+        assertThat(incomplete).isFalse();
+        assertThat(directory.resolve("clusters").toFile().list()).containsExactly("a.properties");
+    }
+
+    @Test
+    void aStartThatFailedReleasesOnlyANameThatItHasReserved() throws IOException {
+        clusters.reserve("a");
+        Files.writeString(clusters.file("a"), "pid=1\n");
+        clusters.release("a");
+        assertThat(clusters.find("a")).isPresent();
+        clusters.write("a", Map.of());
+        clusters.release("a");
+        clusters.release("a");
+        assertThat(clusters.find("a")).isEmpty();
     }
 
     @Test
