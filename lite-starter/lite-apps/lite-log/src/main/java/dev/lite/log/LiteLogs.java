@@ -241,6 +241,7 @@ public final class LiteLogs implements AutoCloseable {
      * Needs the permission {@link Permission#MASTER} on its memory.
      *
      * @throws LmrNotFoundException if there is no log of this name
+     * @throws LmrPermissionException if another principal made it, or one of its segments; nothing was changed
      */
     public void delete(String name) {
         Metadata.checkName(name);
@@ -248,10 +249,30 @@ public final class LiteLogs implements AutoCloseable {
         try (LmrHandle handle = lite.memory().map(Metadata.name(name), permissions)) {
             Metadata metadata = new Metadata(name, handle);
             metadata.requireLayout();
+            requireMaster(metadata);
             metadata.markDeleted();
             freeSegments(metadata);
             handle.free();
         }
+    }
+
+    /** So that a refusal comes before any change: another principal may have made a segment. */
+    private void requireMaster(Metadata metadata) {
+        long last = metadata.last() + 1;
+        for (long number = firstLeft(metadata); number <= last; number++) {
+            try {
+                lite.memory()
+                        .map(metadata.segmentName(number), Permission.MASTER)
+                        .unmap();
+            } catch (LmrNotFoundException | LmrUnavailableException | NodeUnreachableException e) {
+                // There is none, or freeSegments reports it.
+            }
+        }
+    }
+
+    /** The first segment that a cleaner that was killed may have left. */
+    private static long firstLeft(Metadata metadata) {
+        return Math.max(0, metadata.first() - LogCleaner.LEFT_MAX);
     }
 
     /**
@@ -262,7 +283,7 @@ public final class LiteLogs implements AutoCloseable {
     private void freeSegments(Metadata metadata) {
         LiteException failure = null;
         long last = metadata.last() + 1; // one is made in advance
-        for (long number = metadata.first(); number <= last; number++) {
+        for (long number = firstLeft(metadata); number <= last; number++) {
             try (LmrHandle segment = lite.memory().map(metadata.segmentName(number), Permission.MASTER)) {
                 segment.free();
             } catch (LmrNotFoundException | LmrFreedException e) {

@@ -23,7 +23,7 @@ public final class LogCleaner implements AutoCloseable {
     private static final Duration ELECTION = Duration.ofSeconds(2);
     private static final Duration PAUSE = Duration.ofMillis(100);
     private static final Duration PAUSE_AFTER_ERROR = Duration.ofSeconds(1);
-    /** How many segments before the first one a new cleaner looks for: what its predecessor left when it died. */
+    /** How many segments before the first one a new cleaner, or a delete, looks for: what a cleaner left when it died. */
     static final int LEFT_MAX = 4;
 
     private final Metadata metadata;

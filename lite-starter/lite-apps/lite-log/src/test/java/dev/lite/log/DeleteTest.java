@@ -6,11 +6,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -40,6 +44,34 @@ class DeleteTest {
         } catch (LmrNotFoundException e) {
             return true;
         }
+    }
+
+    @Test
+    void aLogWithASegmentOfAnotherPrincipalIsNotChangedByARefusedDelete() {
+        LiteLogs logs = fixture.logs(0);
+        LiteLog log = logs.create(
+                "shared", small().withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
+        log.append(bytes("first"));
+        try (Lite other = fixture.cluster.nodes().getFirst().attach("stranger");
+                LiteLogs theirs = new LiteLogs(other)) {
+            fill(theirs.open("shared"), 3);
+            assertThatThrownBy(() -> logs.delete("shared")).isInstanceOf(LmrPermissionException.class);
+            assertThat(LogFixture.read(logs.open("shared").reader(0))).startsWith("first");
+            assertThat(log.append(bytes("works"))).isNotNegative();
+        }
+    }
+
+    @Test
+    void aSegmentThatACleanerLeftIsFreedWithTheLog() {
+        LiteLogs logs = fixture.logs(0);
+        LiteLog log = logs.create("left", small());
+        fill(log, 4);
+        LmrHandle metadata = fixture.session(0).memory().map("left.log", Permission.READ, Permission.ATOMIC);
+        metadata.fetchAdd(2048, 2); // like a cleaner that dies before it frees what it has removed
+        List<String> segments =
+                LongStream.range(0, 4).mapToObj(log::segmentName).toList();
+        logs.delete("left");
+        assertThat(segments).allMatch(DeleteTest::isGone);
     }
 
     @Test
