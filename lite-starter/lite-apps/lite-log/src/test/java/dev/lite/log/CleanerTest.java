@@ -329,7 +329,8 @@ class CleanerTest {
     void aFullArenaRefusesAppendsUntilACleanerFreesMemory() throws IOException {
         try (LogFixture tiny = new LogFixture(1)) {
             LogSpec spec = LogSpec.defaults().withSegmentBytes(8 << 20).withRetentionBytes(0);
-            LiteLog log = new LiteLogs(tiny.session(0), Duration.ofMillis(300)).create("full", spec);
+            tiny.create("full", spec);
+            LiteLog log = new LiteLogs(tiny.session(0), Duration.ofMillis(300)).open("full");
             byte[] entry = new byte[(int) log.transactionBytesMax() - 8];
             assertThatThrownBy(() -> {
                         for (int number = 0; number < 100; number++) {

@@ -23,8 +23,8 @@ class FullMemoryTest {
     void appendsThatFailReserveNothingMoreInTheFullSegment() throws IOException {
         try (LogFixture fixture = new LogFixture(1)) {
             Lite lite = fixture.session(0);
-            LiteLog log = new LiteLogs(lite, Duration.ofMillis(300))
-                    .create("full", LogSpec.defaults().withSegmentBytes(256 << 10));
+            fixture.create("full", LogSpec.defaults().withSegmentBytes(256 << 10));
+            LiteLog log = new LiteLogs(lite, Duration.ofMillis(300)).open("full");
             List<LmrHandle> rest = takeAll(lite);
             byte[] entry = new byte[32 << 10];
             assertThat(appendsUntilFull(log, entry)).isPositive();

@@ -65,7 +65,10 @@ class LostWorkersTest {
             assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
             assertThat(result.counters()).containsEntry("records", 2_000L);
             assertThat(master.workers()).isEqualTo(1);
-            assertThat(result.again()).isNotEmpty().allMatch(again -> again.contains("again on worker-"));
+            // On a slow machine a task may get a second copy, too.
+            assertThat(result.again().stream().filter(again -> !again.contains(" a second time on ")))
+                    .isNotEmpty()
+                    .allMatch(again -> again.contains("again on worker-"));
             Waits.until("the job's memory is free", () -> cluster.lmrBytes() <= before);
             return result.again();
         }
