@@ -15,7 +15,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** Copies the result of a job to its output. One thread. */
 final class ResultWriter {
@@ -66,9 +68,11 @@ final class ResultWriter {
     }
 
     private void toFile(Run run, Path path) {
-        Path part = path.resolveSibling(path.getFileName() + ".part");
-        try {
-            try (BufferedWriter writer = Files.newBufferedWriter(part, StandardCharsets.UTF_8)) {
+        Path part = path.resolveSibling("%s.%08x.part"
+                .formatted(path.getFileName(), ThreadLocalRandom.current().nextInt()));
+        try (BufferedWriter writer = Files.newBufferedWriter(
+                part, StandardCharsets.UTF_8, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            try {
                 RunReader reader = new RunReader(lite.memory(), run);
                 StringBuilder line = new StringBuilder();
                 while (reader.next()) {
@@ -98,6 +102,10 @@ final class ResultWriter {
     private void toLmr(Run run, String name) {
         if (run.pieces().isEmpty()) {
             return;
+        }
+        RunReader reader = new RunReader(lite.memory(), run);
+        while (reader.next()) {
+            pairCount++;
         }
         LmrHandle output = lite.memory().malloc(LmrSpec.of(run.bytes()).withName(name));
         boolean complete = false;

@@ -144,9 +144,30 @@ class WordCountTest {
             assertThat(toFile.pairCount()).isEqualTo(expected.size());
             assertThat(sortedLines(TestTexts.read(directory.resolve("out")))).isEqualTo(sortedLines(lines.toString()));
 
-            master.run(spec.withOutput(Output.lmr("counts")));
+            JobResult toLmr = master.run(spec.withOutput(Output.lmr("counts")));
+            assertThat(toLmr.pairCount()).isEqualTo(expected.size());
             assertThat(readPairs(lite, "counts")).isEqualTo(expected);
         }
+    }
+
+    @Test
+    void anOutputLeavesNoOtherFileAndChangesNone() throws java.io.IOException {
+        Path file = Files.writeString(directory.resolve("text"), "a b a");
+        Path linked = Files.writeString(directory.resolve("linked"), "theirs");
+        Path link = Files.createSymbolicLink(directory.resolve("linking.part"), linked);
+        Path part = Files.writeString(directory.resolve("out.part"), "mine");
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            JobSpec spec = JobSpec.of(WordCount.class, Input.file(file));
+            master.run(spec.withOutput(Output.file(directory.resolve("out"))));
+            master.run(spec.withOutput(Output.file(directory.resolve("linking"))));
+        }
+        assertThat(part).hasContent("mine");
+        assertThat(link).isSymbolicLink();
+        assertThat(linked).hasContent("theirs");
+        assertThat(directory.toFile().list())
+                .containsExactlyInAnyOrder("text", "linked", "linking.part", "linking", "out.part", "out");
     }
 
     private static java.util.List<String> sortedLines(String text) {
