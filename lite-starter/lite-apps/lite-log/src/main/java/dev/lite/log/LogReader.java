@@ -170,6 +170,9 @@ public final class LogReader implements AutoCloseable {
             return 0;
         }
         if (word != 0) {
+            if (wasTorn(source, word)) {
+                return 0;
+            }
             throw corrupted("the commit word is 0x%x".formatted(word));
         }
         window.clear(); // it may have changed
@@ -232,6 +235,9 @@ public final class LogReader implements AutoCloseable {
 
     private int give(Segment source, long word, EntryHandler handler, int transactionsMax) {
         if (!source.isInside(word)) {
+            if (wasTorn(source, word)) {
+                return 0;
+            }
             throw corrupted("the commit word is 0x%x, outside of the data".formatted(word));
         }
         load(source, word);
@@ -317,12 +323,17 @@ public final class LogReader implements AutoCloseable {
         return last;
     }
 
-    /** Reads the word and the data of a slot again, each by itself. Returns false if the word was torn. */
-    private boolean isIntactNow(Segment source, long torn, int start, int end) {
+    /** Reads the word of a slot again, by itself. If it was torn, the window has the word as it is. */
+    private boolean wasTorn(Segment source, long read) {
         long word = source.word(slot);
+        window.set(slot, word);
+        return word != read;
+    }
+
+    /** Reads the word and the data of a slot again, each by itself. Returns false if the word was torn. */
+    private boolean isIntactNow(Segment source, long word, int start, int end) {
         dataSegment = -1;
-        if (word != torn) {
-            window.set(slot, word);
+        if (wasTorn(source, word)) {
             return false;
         }
         source.read(Segment.at(word), memory.asSlice(start, end - start));

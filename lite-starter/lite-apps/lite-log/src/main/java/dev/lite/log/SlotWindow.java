@@ -8,8 +8,8 @@ import java.lang.invoke.VarHandle;
 /**
  * A copy of some adjacent commit words of a segment. Words that are 0 may have changed since. One thread.
  *
- * <p>A read of several words does not promise that each is untorn. A torn word fails the checksum of its entries, and the reader then reads
- * the word again by itself.
+ * <p>A read of several words does not promise that each is untorn. A torn word is none that a writer sets, or fails the checksum of its
+ * entries; the reader then reads the word again by itself.
  */
 final class SlotWindow {
     private static final int WORDS_MIN = 8;

@@ -11,6 +11,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.UnaryOperator;
 
 /** A session whose operations on the segments of logs fail, wait or end as a test decides. Any thread. */
 final class FaultySession {
@@ -74,7 +75,12 @@ final class FaultySession {
 
     /** The handles of segments have faults. */
     static Lite of(Lite lite, Faults faults) {
-        return withMemory(lite, proxy(LtMemory.class, lite.memory(), faults));
+        return of(lite, ".log/", handle -> new FaultyHandle(handle, faults));
+    }
+
+    /** The handles of memory whose name contains a text are replaced. */
+    static Lite of(Lite lite, String text, UnaryOperator<LmrHandle> replaced) {
+        return withMemory(lite, proxy(LtMemory.class, lite.memory(), text, replaced));
     }
 
     /** As long as a condition holds, memory whose name has this ending cannot be mapped as a master. */
@@ -116,14 +122,14 @@ final class FaultySession {
                 });
     }
 
-    private static <T> T proxy(Class<T> type, T target, Faults faults) {
+    private static <T> T proxy(Class<T> type, T target, String text, UnaryOperator<LmrHandle> replaced) {
         return type.cast(Proxy.newProxyInstance(
                 type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
                     try {
                         Object result = method.invoke(target, arguments);
                         return result instanceof LmrHandle handle
-                                        && handle.name().orElse("").contains(".log/")
-                                ? new FaultyHandle(handle, faults)
+                                        && handle.name().orElse("").contains(text)
+                                ? replaced.apply(handle)
                                 : result;
                     } catch (InvocationTargetException e) {
                         throw e.getCause();

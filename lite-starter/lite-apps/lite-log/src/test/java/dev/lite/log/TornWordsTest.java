@@ -1,0 +1,56 @@
+package dev.lite.log;
+
+import static dev.lite.log.LogFixture.bytes;
+import static dev.lite.log.LogFixture.read;
+import static dev.lite.log.LogFixture.small;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.ForwardingLmrHandle;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A read of several words may find one that a writer is just setting. */
+class TornWordsTest {
+    private static final long WORDS_AT = 128;
+
+    /** Without the upper byte, without the length, and with neither the length nor the position. */
+    @ParameterizedTest
+    @ValueSource(longs = {0x00FFFFFFFFFFFFFFL, 0xC0000000FFFFFFFFL, 0xC000000000000000L})
+    void aWordThatWasTornIsReadAgain(long mask) throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog log = fixture.create("torn", small());
+            log.append(bytes("first"));
+            log.append(bytes("second"));
+            AtomicInteger torn = new AtomicInteger();
+            Lite reading = FaultySession.of(fixture.session(0), ".log/", handle -> tearingOnce(handle, mask, torn));
+            LogReader reader = new LiteLogs(reading).open("torn").reader(0);
+            assertThat(read(reader)).containsExactly("first", "second");
+            assertThat(torn).hasValue(1);
+        }
+    }
+
+    /** The first read of words gives a part of the second one. */
+    private static LmrHandle tearingOnce(LmrHandle handle, long mask, AtomicInteger torn) {
+        return new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public void read(long offset, MemorySegment destination) {
+                super.read(offset, destination);
+                if (offset == WORDS_AT && torn.getAndSet(1) == 0) {
+                    long word = destination.getAtIndex(ValueLayout.JAVA_LONG, 1);
+                    destination.setAtIndex(ValueLayout.JAVA_LONG, 1, word & mask);
+                }
+            }
+        };
+    }
+}
