@@ -50,7 +50,7 @@ final class Writers implements AutoCloseable {
      *
      * @param offset in the metadata
      * @param mark the id of the mark; 0 if the row is free
-     * @param node the id of the writer's node, and 1; 0 if it is not known
+     * @param node the id of the writer's node, and 1; 0 if it is not known; of no meaning if the row is free
      */
     private record Row(long offset, long mark, long node) {
         static final int BYTES = 16;
@@ -196,9 +196,8 @@ final class Writers implements AutoCloseable {
         return position < metadata.sealBelow();
     }
 
-    /** Ids are never used twice, so this releases no other writer's row. */
+    /** Ids are never used twice, so this releases no other writer's row. The next writer replaces the node. */
     private void release(long row, long id) {
-        metadata.handle.putLong(row + Row.NODE_AT, 0);
         metadata.handle.testSet(row, id, 0);
     }
 

@@ -143,6 +143,54 @@ class WritersTest {
         assertThat(read(again.reader(0))).containsExactly("x");
     }
 
+    @Test
+    void aRowThatANewWriterHasTakenBeforeItIsReleasedAgainKeepsItsNode() {
+        LiteLog log = fixture.create("taken", SPEC);
+        LmrHandle metadata = metadata("taken");
+        AtomicInteger releases = new AtomicInteger();
+        Lite lite = FaultySession.of(
+                fixture.session(1),
+                ".log",
+                handle -> beforeItFreesARow(handle, () -> {
+                    if (releases.getAndIncrement() == 0) {
+                        metadata.testSet(Metadata.WRITERS_AT, mark(metadata, 0), 0); // like a proof
+                        log.append(bytes("of the new writer"));
+                    }
+                }));
+        LiteLog closing = new LiteLogs(lite).open("taken");
+        closing.append(bytes("x"));
+        assertThat(mark(metadata, 0)).isNotZero();
+        closing.close();
+        assertThat(releases).hasPositiveValue();
+        assertThat(mark(metadata, 0)).isNotZero();
+        assertThat(metadata.getLong(Metadata.WRITERS_AT + Long.BYTES)).isNotZero();
+    }
+
+    private static LmrHandle beforeItFreesARow(LmrHandle handle, Runnable before) {
+        return new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public void putLong(long offset, long value) {
+                if (offset >= Metadata.WRITERS_AT && value == 0) {
+                    before.run();
+                }
+                super.putLong(offset, value);
+            }
+
+            @Override
+            public long testSet(long offset, long expected, long value) {
+                if (offset >= Metadata.WRITERS_AT && value == 0) {
+                    before.run();
+                }
+                return super.testSet(offset, expected, value);
+            }
+        };
+    }
+
     /** Else every attempt would take a row that no proof frees while the session lives. */
     @Test
     void aWriterThatCouldNotFillItsRowLeavesNoRowOfALivingWriter() {
