@@ -259,6 +259,9 @@ public final class OrderExecutor implements AutoCloseable {
                 continue;
             }
             drains |= isDrainOfThis(order);
+            if (order.kind() == Kind.DRAIN && running.values().stream().anyMatch(Reporter::drains)) {
+                continue; // the end of a cancelled one opens the arena again; the next one begins after that
+            }
             if (!running.containsKey(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
                 orders.claim(order, self.name(), registration.get().incarnation(), DIRECTORY)
                         .ifPresent(this::begin);
@@ -428,6 +431,7 @@ public final class OrderExecutor implements AutoCloseable {
 
     /** Records an order's progress at intervals. Used by the thread that executes the order, except where noted. */
     private final class Reporter implements Drain.Progress {
+        private final Kind kind;
         private Order order;
         private long nextNs = System.nanoTime();
         private long latestDone;
@@ -437,7 +441,13 @@ public final class OrderExecutor implements AutoCloseable {
         private volatile boolean withdrawn;
 
         Reporter(Order order) {
+            this.kind = order.kind();
             this.order = order;
+        }
+
+        /** Any thread. */
+        boolean drains() {
+            return kind == Kind.DRAIN;
         }
 
         /** Makes the action stop at its next step. Any thread. */

@@ -59,6 +59,7 @@ class OrderExecutorTest {
         final HeldNews news = new HeldNews(directory);
         final AtomicReference<NodeRecord> registration;
         final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+        final DrainMarks marks = new DrainMarks();
         final OrderExecutor executor;
 
         Node(String name) {
@@ -70,7 +71,7 @@ class OrderExecutorTest {
                     registration.set(again);
                 }
             });
-            executor = new OrderExecutor(registration::get, news, new DrainMarks(), new Counting(), threads);
+            executor = new OrderExecutor(registration::get, news, marks, new Counting(), threads);
             executor.start();
         }
 
@@ -311,6 +312,34 @@ class OrderExecutorTest {
         assertThat(orders.read(SOON).draining()).isEmpty();
         Waits.pass(Duration.ofMillis(100)); // leaving would begin now
         assertThat(left).hasValue(0);
+    }
+
+    @Test
+    void theEndOfACancelledDrainDoesNotOpenTheNodeThatTheNextOneDrains() {
+        start(1);
+        Node node = nodes.getFirst();
+        CountDownLatch firstEnds = new CountDownLatch(1);
+        CountDownLatch secondEnds = new CountDownLatch(1);
+        AtomicInteger drains = new AtomicInteger();
+        draining = progress -> {
+            boolean first = drains.incrementAndGet() == 1;
+            await(first ? firstEnds : secondEnds);
+            return first ? "it was cancelled" : null;
+        };
+        Order first = orders.drain("n0", false, SOON);
+        Waits.until("the first one runs", () -> drains.get() == 1);
+        assertThat(orders.cancel(first.id(), SOON)).isPresent();
+        Order second = orders.drain("n0", false, SOON);
+        awaitEnd(List.of(orders.move("lmr", "n0", SOON))); // the executor has seen the second one
+        assertThat(drains).as("drains of one node at a time").hasValue(1);
+
+        firstEnds.countDown();
+
+        Waits.until("the second one runs", () -> drains.get() == 2);
+        assertThat(node.marks.isClosed()).isTrue();
+        secondEnds.countDown();
+        awaitEnd(List.of(second));
+        assertThat(node.marks.isClosed()).isTrue();
     }
 
     @Test
