@@ -250,10 +250,18 @@ public final class PollRole implements AutoCloseable {
             return false;
         }
         if (seen == ARMED) {
-            fabric.disarm();
+            disarm();
         }
         lastHolder = Thread.currentThread();
         return true;
+    }
+
+    private void disarm() {
+        try {
+            fabric.disarm();
+        } catch (Throwable e) { // an armed fabric only wakes more often; without its holder the role would stay held
+            report("disarming", e);
+        }
     }
 
     /**
@@ -266,31 +274,40 @@ public final class PollRole implements AutoCloseable {
 
     /** Passes the role on, before this thread sleeps or leaves. Called by its holder. Wakes nobody unless an event comes. */
     public void release() {
-        release(false);
+        boolean unused = release(false);
     }
 
     /** {@link #release} by a thread that will probably take the role again soon: events may be late until then. */
     public void releaseBriefly() {
-        release(true);
+        boolean unused = release(true);
     }
 
-    private void release(boolean briefly) {
+    /** Returns false if the fabric could not be armed: then the standby thread looks after the role. */
+    private boolean release(boolean briefly) {
         if (looking.get() > 0) {
             state.set(LOOKED_AFTER);
             // Either this thread sees here that the last one has stopped looking, or that one sees the new state.
             if (looking.get() > 0 || !takeFree()) {
-                return;
+                return true;
             }
         }
-        boolean idle = briefly ? fabric.armBriefly() : fabric.arm();
-        for (int polls = 0; !idle && polls < LAST_POLLS; polls++) {
-            poll();
-            idle = fabric.arm();
+        boolean idle = false;
+        boolean armed = false;
+        try {
+            idle = briefly ? fabric.armBriefly() : fabric.arm();
+            for (int polls = 0; !idle && polls < LAST_POLLS; polls++) {
+                poll();
+                idle = fabric.arm();
+            }
+            armed = true;
+        } catch (Throwable e) { // also an Error: the role must not stay held
+            report("arming", e);
         }
         state.set(ARMED);
         if (!idle) {
             fabric.wakeup();
         }
+        return armed;
     }
 
     /**
@@ -499,7 +516,7 @@ public final class PollRole implements AutoCloseable {
                 }
             }
         } finally {
-            release(waiter.isOver());
+            boolean unused = release(waiter.isOver());
         }
     }
 
@@ -550,7 +567,9 @@ public final class PollRole implements AutoCloseable {
         while (!stopped) {
             if (takeFree()) {
                 pollForOthers();
-                release();
+                if (!release(false)) {
+                    Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
+                }
             }
             int seen = virtualPolls;
             boolean besideVirtual = seen != virtualPollsSeen || seen % 2 != 0;

@@ -54,6 +54,10 @@ class PollRoleTest {
         final AtomicInteger briefArms = new AtomicInteger();
         /** What the next poll throws. */
         final AtomicReference<@Nullable Error> defect = new AtomicReference<>();
+        /** What the next {@link #arm} throws. */
+        final AtomicReference<@Nullable Error> armDefect = new AtomicReference<>();
+        /** What the next {@link #disarm} throws. */
+        final AtomicReference<@Nullable Error> disarmDefect = new AtomicReference<>();
 
         private final AtomicReference<@Nullable Thread> holder = new AtomicReference<>();
         private final ReentrantLock lock = new ReentrantLock();
@@ -75,6 +79,13 @@ class PollRoleTest {
                 changed.signalAll();
             } finally {
                 lock.unlock();
+            }
+        }
+
+        private static void throwOnce(AtomicReference<@Nullable Error> defect) {
+            Error thrown = defect.getAndSet(null);
+            if (thrown != null) {
+                throw thrown;
             }
         }
 
@@ -124,6 +135,7 @@ class PollRoleTest {
 
         @Override
         public boolean arm() {
+            throwOnce(armDefect);
             enter();
             arms.incrementAndGet();
             lock.lock();
@@ -144,6 +156,7 @@ class PollRoleTest {
 
         @Override
         public void disarm() {
+            throwOnce(disarmDefect);
             lock.lock();
             try {
                 armed = false;
@@ -371,6 +384,40 @@ class PollRoleTest {
                 assertThat(over).hasValue(true);
             }
         }
+    }
+
+    @Test
+    void anErrorInArmLeavesTheRoleToTheStandbyThread() {
+        takeFirst();
+        fabric.armDefect.set(new AssertionError("a defect of the driver"));
+        role.release();
+        putAndAwait();
+        fabric.armDefect.set(new AssertionError("a defect of the driver"));
+        putAndAwait(); // then the standby thread arms
+        Waits.until("it has met the defect", () -> fabric.armDefect.get() == null);
+        putAndAwait();
+    }
+
+    @Test
+    void anErrorInDisarmKeepsNobodyFromTheRole() {
+        takeFirst();
+        role.release();
+        fabric.disarmDefect.set(new AssertionError("a defect of the driver"));
+        putAndAwait(); // the standby thread disarms
+        assertThat(fabric.disarmDefect.get()).isNull();
+        Waits.until("it has released the role", role::take);
+        role.release();
+        fabric.disarmDefect.set(new AssertionError("a defect of the driver"));
+        assertThat(role.take()).isTrue();
+        role.release();
+        putAndAwait();
+    }
+
+    /** The standby thread takes the event. */
+    private void putAndAwait() {
+        Flag flag = new Flag();
+        fabric.put(flag);
+        Waits.until("the standby thread has polled", flag::isOver);
     }
 
     @Nested
