@@ -70,7 +70,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         LiteNode master = cluster.start(cluster.withDeadline("n2", Waits.seconds(0.3)));
         cluster.awaitConnections();
         long rest = cluster.node(0).figures().usage().allocatedBytes();
-        LmrHandle handle = master.attach("app").memory().malloc(on("n0", "x"));
+        LmrHandle handle = master.attach("app").memory().malloc(on("n0", "x"), Waits.seconds(5));
         LmrHandle paused = cluster.attach(1).memory().map("x", DATA[0], DATA);
         network.pause("n1");
         handle.free();

@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -50,7 +51,7 @@ class AbandonedWriteTest {
                 LmrHandle master = cluster.attach(0)
                         .memory()
                         .malloc(LmrSpec.of(BYTES).withName("x").withDefaultPermissions(Permission.WRITE));
-                LmrHandle mapped = cluster.attach(1).memory().map("x", Permission.WRITE);
+                LmrHandle mapped = cluster.attach(1).memory().map("x", Set.of(Permission.WRITE), Waits.seconds(20));
                 clock.stop();
                 byte[] ones = new byte[BYTES];
                 Arrays.fill(ones, (byte) 1);

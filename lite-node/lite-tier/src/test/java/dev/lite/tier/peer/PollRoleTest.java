@@ -639,14 +639,15 @@ class PollRoleTest {
     void aVirtualThreadPollsForThoseThatWaitAndThenArmsTheFabric() {
         role.start();
         for (int round = 1; round <= 100; round++) {
-            Waits.until("nobody looks", () -> fabric.arms.get() > 0 && role.looking() == 0);
+            Waits.until(
+                    "nobody looks", () -> role.isVirtualPollerIdle() && fabric.arms.get() > 0 && role.looking() == 0);
             Flag flag = new Flag();
             fabric.queue.add(flag); // quietly: the standby thread does not wake up
             Thread virtual =
                     Thread.ofVirtual().start(() -> role.await(flag, System.nanoTime() + PAST_EVERY_WAIT_NS, false));
             Waits.join(virtual);
         }
-        Waits.until("nobody looks", () -> role.looking() == 0);
+        Waits.until("nobody looks", () -> role.isVirtualPollerIdle() && role.looking() == 0);
         assertThat(role.standbyWakeups()).isZero();
         Flag last = new Flag();
         fabric.put(last);
