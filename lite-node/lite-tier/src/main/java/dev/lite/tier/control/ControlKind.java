@@ -57,7 +57,7 @@ public enum ControlKind {
     BIND_FUNCTION(32, Slots.WORK),
     /** Queries the use of a node's arena. */
     ARENA_ROOM(33, Slots.WORK),
-    /** Queries which of some LMRs their creator still knows. */
+    /** Queries which of some LMRs a node created and still knows, or moves. */
     KNOWN_LMRS(34, Slots.WORK),
     /** Cancels calls whose callers have stopped waiting. */
     CANCEL_CALLS(35, Slots.WORK),

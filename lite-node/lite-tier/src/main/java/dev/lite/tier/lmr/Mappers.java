@@ -26,7 +26,7 @@ public final class Mappers {
     private final Fencing fencing;
 
     /** An action at one node; blocks up to a deadline. */
-    interface NodeAction {
+    public interface NodeAction {
         void at(int node);
     }
 
@@ -59,11 +59,11 @@ public final class Mappers {
     }
 
     /**
-     * The nodes that may use an LMR whose record is removed.
+     * The nodes that may use an LMR whose record is removed: all that are not gone, and this one.
      *
      * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer
      */
-    Set<Integer> ofRemoved(Deadline deadline) {
+    public Set<Integer> ofRemoved(Deadline deadline) {
         Set<Integer> nodes = fencing.notFenced(deadline);
         nodes.add(self);
         return nodes;
@@ -105,7 +105,7 @@ public final class Mappers {
      * @return the nodes that follow the change: the notified process acknowledged it, and every other process of the
      *     node is fenced
      */
-    Set<Integer> notifyAll(Set<Integer> nodes, String what, NodeAction action) {
+    public Set<Integer> notifyAll(Set<Integer> nodes, String what, NodeAction action) {
         Set<Integer> acknowledged = atAll(nodes, what, action);
         acknowledged.removeIf(node -> !fencing.isSettled(node));
         return acknowledged;

@@ -311,6 +311,11 @@ public final class Masters {
         }
     }
 
+    /** Whether this node moves an LMR: from before it allocates memory until the record has that memory, or it is given back. */
+    public boolean moves(long id) {
+        return moving.contains(id);
+    }
+
     /** Moves an LMR while no other thread of this node moves it. */
     private void moveAlone(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {

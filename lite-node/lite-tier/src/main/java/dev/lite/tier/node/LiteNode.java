@@ -192,7 +192,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     executor,
                     config.pollSpins());
             this.figures = new NodeFigures(arena, allocator, lmrs, sessions::size, rpc, posted, links, sync);
-            CreatorQueries creatorQueries = new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), channel);
+            CreatorQueries creatorQueries =
+                    new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), lmrs.masters(), channel);
             this.orphans = new Orphans(
                     id,
                     allocator,

@@ -6,15 +6,17 @@ import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.Mappers;
+import dev.lite.tier.lmr.Masters;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 
-/** Asks LMRs' creators about LMRs that are not in the directory. Any thread; blocks. */
+/** Asks LMRs' creators about LMRs that are not in the directory, and all nodes about those that they move. Any thread; blocks. */
 public final class CreatorQueries {
     /** Maximum number of LMRs per message. */
     private static final int KNOWN_MAX = 200;
@@ -24,20 +26,47 @@ public final class CreatorQueries {
     private final Mappers mappers;
     private final ControlChannel channel;
     private final LmrRecords records;
+    private final Masters masters;
 
     /** Registers this node's handler with the channel. */
-    public CreatorQueries(int self, PeerLinks links, Mappers mappers, LmrRecords records, ControlChannel channel) {
+    public CreatorQueries(
+            int self, PeerLinks links, Mappers mappers, LmrRecords records, Masters masters, ControlChannel channel) {
         this.self = self;
         this.links = links;
         this.mappers = mappers;
         this.channel = channel;
         this.records = records;
+        this.masters = masters;
         channel.serve(ControlKind.KNOWN_LMRS, (node, request, reply) -> {
             int count = request.getCount("LMR ids", KNOWN_MAX);
             for (int left = count; left > 0; left--) {
-                reply.putByte(records.knows(request.getLong()) ? 1 : 0);
+                long id = request.getLong();
+                reply.putByte(records.knows(id) || masters.moves(id) ? 1 : 0);
             }
         });
+    }
+
+    /**
+     * Returns those LMRs that a node moves, or all if a node that is not gone does not answer. A move has memory before a record says so.
+     * So call this after that memory was seen, and before the records are read.
+     *
+     * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer
+     */
+    Set<Long> perhapsMoving(Set<Long> ids, Deadline deadline) {
+        if (ids.isEmpty()) {
+            return Set.of();
+        }
+        Set<Integer> nodes = mappers.ofRemoved(deadline);
+        List<Long> asked = List.copyOf(ids);
+        Set<Long> moving = ConcurrentHashMap.newKeySet();
+        Set<Integer> answered = mappers.notifyAll(nodes, "the scan for orphans", node -> {
+            if (node == self) {
+                asked.stream().filter(masters::moves).forEach(moving::add);
+            } else {
+                moving.addAll(ask(node, asked, deadline));
+            }
+        });
+        return answered.containsAll(nodes) ? moving : ids;
     }
 
     /**

@@ -26,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,9 +35,9 @@ import org.slf4j.LoggerFactory;
  * process that created an anonymous LMR has ended.
  *
  * <p>An extent is an orphan if no record contains it and its LMR's creator, unless that node is gone, does not know it
- * either. Both must hold at every scan during a grace time. Allocations and moves own extents before a record does; the
- * grace time is longer than they take. If a scan cannot ask the directory or a node, it frees nothing. Like all memory, an
- * orphan's is reused only when no node has it mapped any more.
+ * either, and no node moves the LMR: a move owns extents before a record does. All must hold at every scan during a
+ * grace time. If a scan cannot ask the directory or a node, it frees nothing. Like all memory, an orphan's is reused
+ * only when no node has it mapped any more.
  *
  * <p>A scan visits every record whose LMR has extents on this node. So it also counts those that are older than this
  * process ({@link PrincipalBytes#adopt}).
@@ -198,7 +199,8 @@ public final class Orphans implements AutoCloseable {
      */
     long scan(Duration longEnough) {
         Deadline deadline = Deadline.in(TIMEOUT);
-        // First the extents, then the records: an LMR that is published in between is found in its record.
+        // First the extents, then the moves, then the records: an LMR that is published in between is found in its
+        // record, and so is the target of a move that ends in between.
         Set<Extent> unknown = new HashSet<>();
         Set<Long> living = new HashSet<>();
         allocator.forEachExtent((id, run) -> {
@@ -206,6 +208,9 @@ public final class Orphans implements AutoCloseable {
                 unknown.add(new Extent(id, run));
             }
         });
+        Set<Extent> suspects = suspects(unknown);
+        Set<Long> moving = creatorQueries.perhapsMoving(
+                suspects.stream().map(Extent::lmrId).collect(Collectors.toSet()), deadline);
         if (!unknown.isEmpty()) {
             Set<Long> here = new HashSet<>();
             unknown.forEach(extent -> here.add(extent.lmrId()));
@@ -217,7 +222,10 @@ public final class Orphans implements AutoCloseable {
             Set<Long> known = creatorQueries.known(here, deadline);
             unknown.removeIf(extent -> known.contains(extent.lmrId()));
         }
-        return free(untouched(judge(unknown, longEnough), living, deadline));
+        unknown.removeIf(extent -> moving.contains(extent.lmrId()));
+        List<Extent> orphans = judge(unknown, longEnough);
+        orphans.retainAll(suspects); // nobody was asked whether it moves another one
+        return free(untouched(orphans, living, deadline));
     }
 
     /**
@@ -252,6 +260,18 @@ public final class Orphans implements AutoCloseable {
         here.forEach(
                 run -> unknown.remove(new Extent(lmr.id(), new ExtentRun(run.offset(), run.length(), run.entry()))));
         bytes.adopt(lmr, here);
+    }
+
+    /** The extents that an earlier scan suspected; this one frees no others. */
+    private Set<Extent> suspects(Set<Extent> extents) {
+        lock.lock();
+        try {
+            Set<Extent> suspects = new HashSet<>(extents);
+            suspects.retainAll(suspectSinceNs.keySet());
+            return suspects;
+        } finally {
+            lock.unlock();
+        }
     }
 
     private List<Extent> judge(Set<Extent> unknown, Duration longEnough) {

@@ -22,6 +22,7 @@ import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -169,6 +170,42 @@ class OrphansTest {
             silent.read(0, found);
             assertThat(found).containsExactly(7);
             assertThat(cluster.node(0).figures().lmrBytes()).isPositive();
+        }
+    }
+
+    /** Its allocation may take longer than an operator's order waits. */
+    @Test
+    void theTargetMemoryOfAMoveWhoseRecordDoesNotHaveItYetIsNotAnOrphan() {
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
+            HeldNews news =
+                    HeldNews.start(cluster, cluster.withDeadline("n0", LONG)).news();
+            cluster.start(cluster.withDeadline("n1", Waits.seconds(0.5)));
+            cluster.awaitConnections();
+            LmrHandle moving = cluster.attach(0)
+                    .memory()
+                    .malloc(LmrSpec.of(SIZE).withName("moving").withPlacement(Placement.on("n0")));
+            moving.write(0, new byte[] {7});
+            long rest = cluster.node(1).figures().lmrBytes();
+            CountDownLatch recorded = new CountDownLatch(1);
+            news.beforeChange("moving", () -> Waits.await(recorded));
+            Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n1"));
+            Waits.until(
+                    "its new memory is allocated",
+                    () -> cluster.node(1).figures().lmrBytes() > rest);
+            Orders orders = new Orders(cluster.directory(0));
+
+            long order = orders.freeOrphans("n1", LONG).id();
+
+            Waits.until(
+                    "the order ends",
+                    () -> orders.find(order, LONG).orElseThrow().state().isFinal());
+            assertThat(orders.find(order, LONG).orElseThrow().state()).isEqualTo(State.DONE);
+            assertThat(cluster.node(1).figures().lmrBytes()).isGreaterThan(rest);
+            recorded.countDown();
+            Waits.join(mover);
+            byte[] found = new byte[1];
+            moving.read(0, found);
+            assertThat(found).containsExactly(7);
         }
     }
 

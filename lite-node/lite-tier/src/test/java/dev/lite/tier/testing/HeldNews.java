@@ -42,6 +42,8 @@ public final class HeldNews implements ClusterDirectory {
     private volatile String unreadableName = "";
     private volatile String taskName = "";
     private volatile @Nullable Runnable afterCreate;
+    private volatile String changedName = "";
+    private volatile @Nullable Runnable beforeChange;
     private volatile int refusals;
 
     /** @param directory still owned by the caller */
@@ -148,6 +150,12 @@ public final class HeldNews implements ClusterDirectory {
     public void afterCreate(String name, Runnable task) {
         afterCreate = task;
         taskName = name;
+    }
+
+    /** Runs a task before the next change of the record of a name is made. */
+    public void beforeChange(String name, Runnable task) {
+        beforeChange = task;
+        changedName = name;
     }
 
     /** Fails every change of the record of a name from now on. */
@@ -334,6 +342,11 @@ public final class HeldNews implements ClusterDirectory {
     @Override
     public Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline) {
         refuse(name);
+        Runnable task = name.equals(changedName) ? beforeChange : null;
+        if (task != null) {
+            changedName = "";
+            task.run();
+        }
         if (delays(() ->
                 directory.compareAndSet(name, expectedVersion, record, deadline).isPresent())) {
             throw new ClusterUnavailableException("the change is late, by a test");
