@@ -537,7 +537,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         lmrs.close(Deadline.in(config.deadline()));
         sync.close();
         cleaner.interrupt();
-        links.close();
+        boolean operationsEnd = operationsEnd();
+        if (operationsEnd) {
+            links.close();
+        } else {
+            links.closeButKeepFabrics();
+        }
         executor.shutdownNow();
         joinCleaner();
         orphans.awaitEnd();
@@ -548,16 +553,29 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         channel.close();
         boolean tasksEnd = tasksEnd();
         boolean transfersEnd = posted.close(Deadline.in(TASKS_END));
-        if (callsEnd && tasksEnd && transfersEnd) {
+        if (operationsEnd && callsEnd && tasksEnd && transfersEnd) {
             arena.close();
         } else { // a thread that reads or writes unmapped memory would end the process
             log.error(
-                    "node {} stops, but after {} s a {} still used its memory; its arena stays mapped until the process ends",
+                    "node {} stops, but after {} s {} still used its memory; its arena stays mapped until the process ends",
                     self.name(),
                     TASKS_END.toSeconds(),
-                    !callsEnd ? "call" : !tasksEnd ? "task" : "transfer");
+                    !operationsEnd ? "an operation" : !callsEnd ? "a call" : !tasksEnd ? "a task" : "a transfer");
         }
         log.info("node stopped name={} arena-kept={}", self.name(), config.arenaKept());
+    }
+
+    /**
+     * Waits for the operations for which their ended sessions did not wait any longer. They may copy mapped memory, also
+     * that of peers. Without connections they end soon.
+     */
+    private boolean operationsEnd() {
+        List<Mapping> used = lmrs.mappings().find(mapping -> mapping.owner() instanceof PrincipalSession);
+        if (used.isEmpty()) {
+            return true;
+        }
+        links.suspend();
+        return Mapping.awaitEndHere(used, Deadline.in(TASKS_END));
     }
 
     /** Waits for the tasks of the executor, which may use the arena. */

@@ -448,18 +448,30 @@ public final class PeerLinks implements AutoCloseable {
     /** Cuts every connection and closes the fabrics. */
     @Override
     public void close() {
+        if (stop()) {
+            fabrics.close();
+        }
+    }
+
+    /** {@link #close} after {@link #suspend}, but the memory of peers stays mapped until the process ends. */
+    public void closeButKeepFabrics() {
+        boolean unused = stop();
+    }
+
+    /** False if this is closed already. */
+    private boolean stop() {
         lock.lock();
         try {
             if (closed) {
-                return;
+                return false;
             }
             closed = true;
             peers.close();
             changed.signalAll();
+            return true;
         } finally {
             lock.unlock();
         }
-        fabrics.close();
     }
 
     /** The node is about to stop: from now on, all waits for a connection fail. */

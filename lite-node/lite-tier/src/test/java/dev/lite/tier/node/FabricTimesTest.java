@@ -1,0 +1,125 @@
+package dev.lite.tier.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.testing.Waits;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.memory.HeldMapping;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** When a node opens its fabrics, and when it closes them. */
+class FabricTimesTest {
+    private static final Duration LONG = Waits.seconds(20);
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private final SimulatedNetwork network =
+            new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+
+    private static @Nullable Object call(Object target, Method method, Object @Nullable [] arguments) throws Throwable {
+        try {
+            return method.invoke(target, arguments);
+        } catch (InvocationTargetException e) {
+            throw e.getCause();
+        }
+    }
+
+    /** Knows which nodes have closed their fabric. */
+    private record Watched(FabricProvider driver, Runnable beforeRegister, Set<String> closed)
+            implements FabricProvider {
+        @Override
+        public String name() {
+            return driver.name();
+        }
+
+        @Override
+        public Optional<String> unavailable() {
+            return driver.unavailable();
+        }
+
+        @Override
+        public Fabric open(FabricConfig config, FabricHandler handler) {
+            Fabric fabric = driver.open(config, handler);
+            return (Fabric) Proxy.newProxyInstance(
+                    Fabric.class.getClassLoader(), new Class<?>[] {Fabric.class}, (self, method, arguments) -> {
+                        if (method.getName().equals("register")) {
+                            beforeRegister.run();
+                        } else if (method.getName().equals("close")) {
+                            closed.add(config.node());
+                        }
+                        return call(fabric, method, arguments);
+                    });
+        }
+    }
+
+    @Test
+    void aNodeThatStopsClosesItsFabricsOnlyAfterAnOperationThatOutlivesItsSession() {
+        Set<String> closed = ConcurrentHashMap.newKeySet();
+        try (TestCluster cluster = new TestCluster(root, new Watched(network.provider(), () -> {}, closed)).start(2)) {
+            Mapping mapping = map(cluster);
+            HeldMapping.hold(mapping);
+            Thread stop = Thread.ofPlatform().start(() -> cluster.stop("n1"));
+            Waits.until(
+                    "its connections are cut",
+                    () -> cluster.node(0).nodes().stream()
+                            .noneMatch(node ->
+                                    node.name().equals("n1") && !node.fabric().equals("none")));
+            assertThat(closed).isEmpty();
+
+            HeldMapping.endHold(mapping);
+
+            Waits.join(stop);
+            assertThat(closed).containsExactly("n1");
+        }
+    }
+
+    @Test
+    void aNodeThatStopsKeepsItsFabricsWhileAnOperationDoesNotEnd() {
+        Set<String> closed = ConcurrentHashMap.newKeySet();
+        try (TestCluster cluster = new TestCluster(root, new Watched(network.provider(), () -> {}, closed)).start(2)) {
+            Mapping mapping = map(cluster);
+            HeldMapping.hold(mapping);
+            CountDownLatch stopped = new CountDownLatch(1);
+            Thread stop = Thread.ofPlatform().start(() -> {
+                cluster.stop("n1");
+                stopped.countDown();
+            });
+            Waits.until("it has stopped", Waits.seconds(60), () -> stopped.getCount() == 0);
+            Waits.join(stop);
+
+            assertThat(closed).isEmpty();
+            HeldMapping.endHold(mapping);
+        }
+    }
+
+    private static Mapping map(TestCluster cluster) {
+        Lite owner = cluster.attach(0);
+        owner.memory().malloc(LmrSpec.of(100).withName("x").withDefaultPermissions(Permission.READ));
+        TierSession session = cluster.node(1).open("app", "test");
+        return (Mapping) session.map("x", Set.of(Permission.READ), LONG);
+    }
+}
