@@ -117,8 +117,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         this.directory = directory;
         this.arena = arena;
         this.allocator = new ArenaAllocator(arena, config.name());
-        Deadline deadline = Deadline.in(config.deadline());
-        int id = claimId(deadline);
+        int id = claimId(Deadline.in(config.deadline()));
         String host = HostName.read();
         Hello hello = new Hello(
                 config.cluster(),
@@ -143,6 +142,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         try {
             NodeAdvert advert = new NodeAdvert(
                     config.name(), id, host, arena.size(), links.addresses(), hello.instance(), key.text());
+            // After the fabrics are open: they may take long to pin a large arena.
+            Deadline deadline = Deadline.in(config.deadline());
             this.self = directory.register(advert, deadline.remaining());
             this.fencing = new Fencing(self, directory, links);
             fencing.read(deadline);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
+import dev.lite.cluster.ClusterDirectory;
 import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricHandler;
@@ -22,6 +23,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -73,6 +75,30 @@ class FabricTimesTest {
                         }
                         return call(fabric, method, arguments);
                     });
+        }
+    }
+
+    /** A directory that answers no request without time. */
+    private static ClusterDirectory strict(ClusterDirectory directory) {
+        return (ClusterDirectory) Proxy.newProxyInstance(
+                ClusterDirectory.class.getClassLoader(),
+                new Class<?>[] {ClusterDirectory.class},
+                (self, method, arguments) -> {
+                    if (arguments != null && Arrays.asList(arguments).contains(Duration.ZERO)) {
+                        throw new AssertionError(method.getName() + " without time");
+                    }
+                    return call(directory, method, arguments);
+                });
+    }
+
+    @Test
+    void aNodeThatRegistersItsMemoryForLongerThanItsDeadlineJoins() {
+        Duration deadline = Waits.seconds(0.3);
+        Runnable pinning = () -> Waits.pass(deadline.multipliedBy(2));
+        FabricProvider slow = new Watched(network.provider(), pinning, ConcurrentHashMap.newKeySet());
+        try (TestCluster cluster = new TestCluster(root, slow)) {
+            LiteNode node = cluster.start(cluster.withDeadline("n0", deadline), FabricTimesTest::strict);
+            assertThat(node.nodes()).hasSize(1);
         }
     }
 
