@@ -16,10 +16,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -108,21 +111,29 @@ public final class NodeArena implements AutoCloseable {
         if (config.kept() == ArenaConfig.Kept.NEVER) {
             return createUnnamed(config);
         }
-        try (OpenDirectory held = prepare(config)) {
-            FileChannel lock = lock(held, config);
-            Path file = held.resolve(FILE);
-            try {
-                if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
-                    return adopt(config, lock, held);
+        while (true) {
+            try (OpenDirectory held = prepare(config)) {
+                FileChannel lock = lock(openLock(held, config), config);
+                if (lock != null) {
+                    return open(config, held, lock);
                 }
-                return create(config, lock, file);
-            } catch (RuntimeException | Error e) {
-                if (Files.notExists(file, LinkOption.NOFOLLOW_LINKS)) {
-                    removeDirectories(config);
-                }
-                closeQuietly(lock);
-                throw e;
             }
+        }
+    }
+
+    private static NodeArena open(ArenaConfig config, OpenDirectory held, FileChannel lock) {
+        Path file = held.resolve(FILE);
+        try {
+            if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+                return adopt(config, lock, held);
+            }
+            return create(config, lock, file);
+        } catch (RuntimeException | Error e) {
+            if (Files.notExists(file, LinkOption.NOFOLLOW_LINKS)) {
+                removeDirectories(config);
+            }
+            closeQuietly(lock);
+            throw e;
         }
     }
 
@@ -135,27 +146,65 @@ public final class NodeArena implements AutoCloseable {
         }
     }
 
-    private static FileChannel lock(OpenDirectory held, ArenaConfig config) {
-        Path directory = config.directory();
-        FileChannel channel = null;
+    static FileChannel openLock(OpenDirectory held, ArenaConfig config) {
         try {
-            channel = FileChannel.open(
+            return FileChannel.open(
                     held.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+        } catch (IOException e) {
+            throw cannotLock(config, e);
+        }
+    }
+
+    /**
+     * Locks the open lock file. Closes it if that fails.
+     *
+     * @return null if the lock file was removed meanwhile, by a process that closed this arena
+     */
+    static @Nullable FileChannel lock(FileChannel channel, ArenaConfig config) {
+        Path directory = config.directory();
+        try {
             FileLock lock = channel.tryLock();
             if (lock != null) {
-                return channel;
+                if (isNamed(channel, directory.resolve(LOCK))) {
+                    return channel;
+                }
+                closeQuietly(channel);
+                return null;
             }
         } catch (OverlappingFileLockException e) {
             // This process holds the lock itself: refuse as for another process.
         } catch (IOException e) {
             closeQuietly(channel);
-            throw new ArenaException("cannot lock the arena directory %s: %s".formatted(directory, reason(e)), e);
+            throw cannotLock(config, e);
         }
         closeQuietly(channel);
         throw new ArenaException(
                 "node \"%s\" of cluster \"%s\" already runs on this host: another process holds %s. Change lite.node.name of this node, or stop the other process"
                         .formatted(config.node(), config.cluster(), directory.resolve(LOCK)),
                 null);
+    }
+
+    private static ArenaException cannotLock(ArenaConfig config, IOException e) {
+        return new ArenaException("cannot lock the arena directory %s: %s".formatted(config.directory(), reason(e)), e);
+    }
+
+    /** Whether a locked file still has its name. Tells by a random size: to open the file again would end the lock. */
+    private static boolean isNamed(FileChannel locked, Path name) throws IOException {
+        int size = ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE);
+        try {
+            int unused = locked.write(ByteBuffer.allocate(1), size - 1);
+        } catch (IOException full) {
+            return true; // an arena that exists needs no more room
+        }
+        try {
+            return Files.readAttributes(name, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                            .size()
+                    == size;
+        } catch (NoSuchFileException removed) {
+            return false;
+        } finally {
+            locked.truncate(0);
+        }
     }
 
     /** @param file the path of the arena by the open directory */

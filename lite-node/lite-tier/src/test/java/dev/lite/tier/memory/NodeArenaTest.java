@@ -278,6 +278,24 @@ class NodeArenaTest {
                 .withMessageContaining("lite.node.name");
     }
 
+    @Test
+    void aLockFileThatWasRemovedBeforeItWasLockedIsNotTakenForThatOfTheNextProcess() throws IOException {
+        ArenaConfig config = new ArenaConfig(root, "c", "n1", BYTES, EXTENTS, 4, ArenaConfig.Kept.AFTER_CRASH);
+        FileChannel late;
+        try (NodeArena first = NodeArena.open(config);
+                OpenDirectory held = ArenaPath.prepare(root, config.directory())) {
+            late = NodeArena.openLock(held, config);
+            assertThat(first.isAdopted()).isFalse();
+        }
+        try (late;
+                NodeArena next = NodeArena.open(config)) {
+            assertThat(NodeArena.lock(late, config)).isNull();
+            assertThat(late.isOpen()).isFalse();
+            assertThat(next.isAdopted()).isFalse();
+            assertThat(config.directory().resolve("lock")).exists();
+        }
+    }
+
     /** Holds an arena until it is killed. */
     static final class ArenaHolder {
         private ArenaHolder() {}
