@@ -268,9 +268,13 @@ NATIVE(jint, getCqEvent)(JNIEnv *env, jobject self, jlong handle, jint timeout)
 NATIVE(jint, reqNotifyCQ)(JNIEnv *env, jobject self, jlong handle, jint solicited)
 {
 	struct ibv_cq *cq = require(env, handle, CQ);
+	int error;
 
 	(void)self;
-	return cq == NULL ? -1 : -ibv_req_notify_cq(cq, solicited != 0);
+	if (cq == NULL)
+		return -1;
+	error = ibv_req_notify_cq(cq, solicited != 0);
+	return error == 0 ? 0 : throw_errno(env, error, "ibv_req_notify_cq");
 }
 
 NATIVE(jint, pollCQ)(JNIEnv *env, jobject self, jlong handle, jint count, jlong destination)
