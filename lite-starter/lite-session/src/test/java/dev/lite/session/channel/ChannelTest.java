@@ -33,6 +33,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Both ends of a channel in one process. */
 class ChannelTest {
     private static final long SHORT_NS = 20_000_000;
+    /** The timeout of a call that another thread must receive before, and does not answer. */
+    private static final long RECEIVED_NS = Waits.seconds(1).toNanos();
 
     private final List<TestChannel> channels = new ArrayList<>();
 
@@ -279,7 +281,7 @@ class ChannelTest {
     void aLateReplyIsDroppedAndItsSlotStaysInQuarantineUntilThen() {
         TestChannel channel = channel(1);
         AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
-        Thread call = callIn(false, channel, SHORT_NS, thrown);
+        Thread call = callIn(false, channel, RECEIVED_NS, thrown);
         ReceivedRequest late = channel.receive();
         Waits.join(call);
         assertThat(thrown.get())
