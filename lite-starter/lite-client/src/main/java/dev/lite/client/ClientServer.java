@@ -368,12 +368,18 @@ final class ClientServer implements RpcServer {
      * thread ends only with the server or its session, whatever one call or one receive throws.
      */
     void startHandler(RpcHandler handler, int concurrency) {
-        HandlerExecution execution = new HandlerExecution(function, handler, LOG::warn);
-        Thread unused =
-                Thread.ofVirtual().name("lite-client-serve").start(() -> serve(execution, new Semaphore(concurrency)));
+        startHandler(handler, concurrency, HANDLERS);
     }
 
-    private void serve(HandlerExecution handler, Semaphore permits) {
+    /** @param threads makes the threads that execute calls */
+    void startHandler(RpcHandler handler, int concurrency, ThreadFactory threads) {
+        HandlerExecution execution = new HandlerExecution(function, handler, LOG::warn);
+        Thread unused = Thread.ofVirtual()
+                .name("lite-client-serve")
+                .start(() -> serve(execution, threads, new Semaphore(concurrency)));
+    }
+
+    private void serve(HandlerExecution handler, ThreadFactory threads, Semaphore permits) {
         boolean permitted = false;
         // A channel that comes after the end of this thread is refused: nobody would take its requests.
         while (!(closed.get() && incoming.endWithoutChannels())
@@ -386,14 +392,14 @@ final class ClientServer implements RpcServer {
                 long deadlineNs = System.nanoTime() + RECEIVE_DEADLINE.toNanos();
                 RpcCall call = incoming.serve(
                         taken -> {
-                            start(handler, taken, permits);
+                            start(handler, threads, taken, permits);
                             return permits.tryAcquire();
                         },
                         deadlineNs,
                         permits.availablePermits());
                 permitted = false;
                 if (call != null) {
-                    start(handler, call, permits);
+                    start(handler, threads, call, permits);
                 }
             } catch (LiteTimeoutException e) {
                 // No call for a while: receive again.
@@ -409,20 +415,34 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    /** Starts the handler, with a permit that it releases at its end. Throws nothing. */
-    private void start(HandlerExecution handler, RpcCall call, Semaphore permits) {
+    /** Starts the handler, with a permit that it releases at its end; if that is not possible, declines the call. Throws nothing. */
+    private void start(HandlerExecution handler, ThreadFactory threads, RpcCall call, Semaphore permits) {
+        AtomicBoolean begun = new AtomicBoolean(); // the start of a thread that runs may still throw
         try {
-            HANDLERS.newThread(() -> {
-                        try {
-                            execute(handler, call);
-                        } finally {
-                            permits.release();
+            threads.newThread(() -> {
+                        if (begun.compareAndSet(false, true)) {
+                            try {
+                                execute(handler, call);
+                            } finally {
+                                permits.release();
+                            }
                         }
                     })
                     .start();
         } catch (Throwable e) { // no memory for a thread
-            permits.release();
-            LOG.warn("Cannot start the handler of \"{}\"; its caller waits for its deadline", function, e);
+            if (begun.compareAndSet(false, true)) {
+                permits.release();
+                LOG.warn("Cannot start the handler of \"{}\"; declining the call", function, e);
+                decline(call);
+            }
+        }
+    }
+
+    private void decline(RpcCall call) {
+        try {
+            call.decline("no thread of the application that serves \"%s\" could take the call".formatted(function));
+        } catch (Throwable e) {
+            LOG.warn("Cannot decline a call of \"{}\"; its caller waits for its deadline", function, e);
         }
     }
 

@@ -162,7 +162,7 @@ final class IncomingCalls {
                     untilNs = nowNs + UNAWAITED_NS;
                 }
                 if (leaving.receive(room, null, untilNs)) {
-                    refuse(room);
+                    refuse(room, String.valueOf(RpcCommandPath.closed(function).getMessage()));
                 }
             }
         } finally {
@@ -170,9 +170,8 @@ final class IncomingCalls {
         }
     }
 
-    private void refuse(ReceivedRequest request) {
+    private static void refuse(ReceivedRequest request, String why) {
         try {
-            String why = String.valueOf(RpcCommandPath.closed(function).getMessage());
             request.channel().fail(request.call(), RpcStatus.NOT_SERVED, 0, why);
         } catch (ChannelEndedException e) {
             // nobody waits for it
@@ -213,7 +212,7 @@ final class IncomingCalls {
 
         @Override
         public boolean take(ReceivedRequest request) {
-            full = !taker.take(made.fromChannel(request));
+            full = !taker.take(fromChannel(request));
             return !full;
         }
     }
@@ -289,7 +288,7 @@ final class IncomingCalls {
             if (taking == null
                     ? group.receive(room, standing, untilNs)
                     : group.serve(room, standing, taking, untilNs)) {
-                return made.fromChannel(room);
+                return fromChannel(room);
             }
             if (taking != null && taking.full) {
                 return null;
@@ -302,6 +301,20 @@ final class IncomingCalls {
                 rooms.addFirst(room);
             }
             standing.exit();
+        }
+    }
+
+    /** The call of a request. Without memory for it, the call goes through the nodes: nobody would answer it. */
+    private RpcCall fromChannel(ReceivedRequest request) {
+        try {
+            return made.fromChannel(request);
+        } catch (Throwable e) {
+            try {
+                refuse(request, "the application that serves \"%s\" could not take the call".formatted(function));
+            } catch (Throwable again) {
+                e.addSuppressed(again);
+            }
+            throw e;
         }
     }
 

@@ -1,0 +1,123 @@
+package dev.lite.client;
+
+import static dev.lite.client.SessionFixture.LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
+import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.ReceivedRequest;
+import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Field;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Calls for which the server's application has no memory. Nobody would answer them, and their callers' slots would not come back. */
+class UntakenCallsTest {
+    @Test
+    void aCallForWhichNoThreadStartsIsDeclinedAndTheNextOneIsExecuted() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(op -> op == Op.RECEIVE);
+            ClientServer server = (ClientServer) fixture.lite.rpc().serve("f");
+            AtomicInteger threads = new AtomicInteger();
+            server.startHandler(RpcCall::request, 1, task -> {
+                if (threads.getAndIncrement() == 0) {
+                    throw new OutOfMemoryError("on purpose");
+                }
+                return Thread.ofVirtual().unstarted(task);
+            });
+
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 41, "one");
+
+            assertThat(fixture.node.awaitReply())
+                    .isEqualTo("fail with 0 41: no thread of the application that serves \"f\" could take the call");
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 42, "two");
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 42: two");
+        }
+    }
+
+    /** A thread that receives takes the request itself; for one that serves, the thread that polls does. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallOfAChannelForWhichThereIsNoMemoryGoesThroughTheNodes(boolean serves) throws IOException {
+        ChannelArea area = new ChannelArea(1, 128);
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                SharedMemory memory = area.create();
+                ChannelCaller caller = new ChannelCaller(mapAgain(memory), area, "f", 1, new Turns());
+                ChannelServer server = new ChannelServer(mapAgain(memory), area, "f", "node-1", "web")) {
+            fixture.node.holdCommands(op -> op == Op.RECEIVE);
+            IncomingCalls calls = new IncomingCalls(
+                    new RpcCommandPath(session(fixture)), "f", 1, new CallsAhead<>(), new WithoutMemory());
+            assertThat(calls.add(server)).isTrue();
+            long deadlineNs = System.nanoTime() + LONG.toNanos();
+            CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+            Thread receiving = (serves
+                            ? Thread.ofVirtual()
+                            : Thread.ofPlatform().daemon())
+                    .start(() -> {
+                        try {
+                            RpcCall unused =
+                                    serves ? calls.serve(call -> true, deadlineNs, 0) : calls.receive(deadlineNs);
+                        } catch (Throwable e) {
+                            thrown.complete(e);
+                        }
+                    });
+            Waits.until("it waits", () -> !serves || receiving.getState() == Thread.State.WAITING);
+
+            assertThatThrownBy(() -> caller.call(MemorySegment.ofArray(new byte[8]), LONG.toNanos()))
+                    .isInstanceOfSatisfying(
+                            RpcFailedException.class,
+                            e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED));
+
+            assertThat(thrown).succeedsWithin(LONG).isInstanceOf(OutOfMemoryError.class);
+            calls.close();
+        }
+    }
+
+    private static final class WithoutMemory implements IncomingCalls.Made {
+        @Override
+        public RpcCall fromNode(int slot, long length) {
+            throw new AssertionError("the node sends no call");
+        }
+
+        @Override
+        public RpcCall fromChannel(ReceivedRequest request) {
+            throw new OutOfMemoryError("on purpose");
+        }
+
+        @Override
+        public void refuse(long number) {
+            throw new AssertionError("the node sends no call");
+        }
+
+        @Override
+        public void returnSlot(int slot) {}
+    }
+
+    private static SharedMemory mapAgain(SharedMemory memory) {
+        return SharedMemory.openFile(Path.of("/proc/self/fd/" + memory.descriptor()));
+    }
+
+    private static Session session(SessionFixture fixture) {
+        try {
+            Field field = LiteClient.class.getDeclaredField("session");
+            field.setAccessible(true);
+            return (Session) field.get(fixture.lite);
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError("a client has no session", e);
+        }
+    }
+}
