@@ -58,13 +58,20 @@ final class CallerLink extends ChannelLink {
     }
 
     /**
-     * Submits the request of a slot whose reply no thread waits for. Never blocks.
+     * Begins a call whose reply no thread waits for; {@link #start} follows. If this throws, because there is no memory for a timer, the
+     * call has not begun.
+     */
+    void begin(int slot, long deadlineNs) {
+        started.begin(slot, deadlineNs);
+    }
+
+    /**
+     * Submits the request of a slot whose call has {@linkplain #begin begun}. Never blocks.
      *
      * @param soon whether the thread will probably submit another one or poll within microseconds; if not, the watching thread sends and
      *     polls a moment later
      */
-    void start(int slot, long deadlineNs, boolean soon) {
-        started.begin(slot, deadlineNs);
+    void start(int slot, boolean soon) {
         note(slot);
         if (soon) {
             expected.startedSoonBack(System.nanoTime()); // before the tick is asked for

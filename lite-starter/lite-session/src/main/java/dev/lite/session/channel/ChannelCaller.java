@@ -266,11 +266,18 @@ public final class ChannelCaller implements AutoCloseable {
                 return false;
             }
             int unused = write(slot, context, request, area.windowBytes());
-            started.set(slot, new Started(ending, request.byteSize(), timeoutNs));
-            its.start(
-                    slot,
-                    System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX),
-                    required(futures).isFollowed());
+            boolean begun = false;
+            try {
+                started.set(slot, new Started(ending, request.byteSize(), timeoutNs));
+                its.begin(slot, System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX));
+                begun = true;
+            } finally {
+                if (!begun) { // its request was not submitted
+                    started.set(slot, null);
+                    slots.giveBack(slot);
+                }
+            }
+            its.start(slot, required(futures).isFollowed());
             return true;
         } finally {
             memory.exit();

@@ -30,11 +30,17 @@ final class StartedCalls {
         return underWay.get() != 0;
     }
 
-    /** A call begins; its request is not submitted yet. */
+    /** A call begins; its request is not submitted yet. If this throws, because there is no memory for a timer, it has not begun. */
     void begin(int slot, long deadlineNs) {
         deadlinesNs[slot] = deadlineNs;
         long unused = underWay.getAndAdd(1L << slot); // the bit is not in it
-        deadlines.sweepAfter(deadlineNs);
+        try {
+            deadlines.sweepAfter(deadlineNs); // after the bit, which a sweep that covers the deadline must see
+        } catch (RuntimeException | Error e) {
+            if (claim(slot)) {
+                throw e;
+            } // else another thread ends the call
+        }
         if (memory.isEnded()) { // either this thread sees that here, or the end sees the bit
             tryEnd(slot);
         }

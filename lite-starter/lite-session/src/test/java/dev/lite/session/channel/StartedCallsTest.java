@@ -9,12 +9,14 @@ import dev.lite.api.RpcStatus;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Field;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.PriorityQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -283,3 +285,38 @@ class StartedCallsTest {
         assertThatThrownBy(() -> start(2, TestChannel.LONG_NS)).isInstanceOf(ChannelEndedException.class);
     }
 }
+
+    /** Else four such calls would take all slots. */
+    @Test
+    void aCallWithoutATimerReturnsItsSlotAndIsNotSubmitted() {
+        Runnable timersWork = breakTimers();
+        for (int i = 0; i < 8; i++) {
+            assertThatThrownBy(() -> start(1, TestChannel.LONG_NS)).isInstanceOf(ClassCastException.class);
+        }
+        timersWork.run();
+        assertThat(channel.caller.isIdle()).isTrue();
+        CompletableFuture<byte[]> next = start(2, TestChannel.LONG_NS);
+        ReceivedRequest request = channel.receive();
+        assertThat(TestChannel.number(request)).isEqualTo(2);
+        LinkCases.reply(channel, request);
+        assertThat(number(next.join())).isEqualTo(-2);
+    }
+
+    /** Returns what ends it. */
+    @SuppressWarnings("unchecked")
+    private Runnable breakTimers() {
+        Object started = field(Objects.requireNonNull(channel.caller.link), "started");
+        PriorityQueue<Object> scheduled = (PriorityQueue<Object>) field(field(started, "deadlines"), "scheduled");
+        scheduled.add(new Object()); // cannot be compared with a time
+        return scheduled::clear;
+    }
+
+    private static Object field(Object object, String name) {
+        try {
+            Field field = object.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(object);
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError("%s has no field %s".formatted(object.getClass(), name), e);
+        }
+    }
