@@ -61,8 +61,8 @@ final class CallTarget {
         if (open != null && !open.caller().isRetired()) {
             return requestBytes <= open.caller().windowBytes() ? open.caller() : null;
         }
-        if (open != null) {
-            boolean unused = forget(open);
+        if (open != null && forget(open)) {
+            session.channels().closeUnused(open);
         }
         if (mayHaveChannel && System.nanoTime() - nextNs >= 0 && asking.compareAndSet(false, true)) {
             Thread unused = Thread.ofVirtual().name("lite-client-channel").start(this::ask);
@@ -108,7 +108,7 @@ final class CallTarget {
     private void ended(ChannelCaller caller, ChannelEndedException why, long leftNs) {
         OpenChannel open = channel;
         if (open != null && open.caller() == caller && forget(open)) {
-            session.channels().closeEnded(open);
+            session.channels().closeUnused(open);
         }
         if (!session.isOpen()) {
             throw session.lost();

@@ -44,6 +44,9 @@ final class ClientChannels {
 
     private static final long RETIRE_PAUSE_NS_MIN = 100_000;
     private static final long RETIRE_PAUSE_NS_MAX = 50_000_000;
+    /** How long a channel without calls waits for the answers to those that timed out. They may never come. */
+    private static final long UNANSWERED_NS_MAX = TimeUnit.SECONDS.toNanos(5);
+
     /** The node learns of a channel's end at about the same time as the applications. */
     private static final long WORD_NS_MAX = TimeUnit.SECONDS.toNanos(1);
 
@@ -270,14 +273,7 @@ final class ClientChannels {
         ChannelCaller caller = callers.get(message.channel());
         if (caller != null) {
             caller.retire();
-            later(() -> {
-                long pauseNs = RETIRE_PAUSE_NS_MIN;
-                while (!caller.isEnded() && !caller.isIdle()) {
-                    Polling.sleepNs(pauseNs);
-                    pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
-                }
-                closeWhenTold(new OpenChannel(message.channel(), caller));
-            });
+            closeUnused(new OpenChannel(message.channel(), caller));
         }
     }
 
@@ -297,9 +293,23 @@ final class ClientChannels {
         });
     }
 
-    /** Closes a channel that this application found ended: when the node has told why, or a little later. Does not wait. */
-    void closeEnded(OpenChannel channel) {
-        later(() -> closeWhenTold(channel));
+    /**
+     * Closes a channel in which no call begins any more: when its calls have ended, or when it has ended and the node has told why, or a
+     * little later. Idempotent; does not wait.
+     */
+    void closeUnused(OpenChannel channel) {
+        ChannelCaller caller = channel.caller();
+        later(() -> {
+            long beganNs = System.nanoTime();
+            long pauseNs = RETIRE_PAUSE_NS_MIN;
+            while (!caller.isEnded()
+                    && !caller.isIdle()
+                    && (caller.isAwaited() || System.nanoTime() - beganNs < UNANSWERED_NS_MAX)) {
+                Polling.sleepNs(pauseNs);
+                pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
+            }
+            closeWhenTold(channel);
+        });
     }
 
     /** {@link #close}; but if the channel has ended, calls first wait for the node's word, which that would stand for. */

@@ -17,6 +17,9 @@ final class CallerSlots {
     /** Nobody signals when the server has dropped a cancelled request. */
     private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    /** A thread that waits for a slot gives up after this time if the channel is {@linkplain #isCrowded crowded}. */
+    private static final long CROWDED_NS = TimeUnit.SECONDS.toNanos(1);
+
     private final long all;
     private final AtomicLong free;
     /** The slots of calls that stopped waiting; the server may still write there. */
@@ -58,7 +61,7 @@ final class CallerSlots {
      * Waits for a slot. An interrupt does not end the wait; it is kept.
      *
      * @param deadlineNs of {@link System#nanoTime}
-     * @return the slot; or -1 when the deadline has passed or the channel has ended
+     * @return the slot; or -1 when the deadline has passed, the channel has ended, or it has long been {@linkplain #isCrowded crowded}
      */
     int take(long deadlineNs) {
         int slot = tryTake();
@@ -67,14 +70,16 @@ final class CallerSlots {
 
     private int takeLater(long deadlineNs) {
         boolean interrupted = false;
+        long beganNs = System.nanoTime();
         lock.lock();
         try {
             waiters.incrementAndGet(); // before the next try: who returns a slot after it sees a waiter
             while (!ended.getAsBoolean()) {
                 endQuarantine();
                 int slot = tryTake();
-                long leftNs = deadlineNs - System.nanoTime();
-                if (slot >= 0 || leftNs <= 0) {
+                long nowNs = System.nanoTime();
+                long leftNs = deadlineNs - nowNs;
+                if (slot >= 0 || leftNs <= 0 || (nowNs - beganNs >= CROWDED_NS && isCrowded())) {
                     return slot;
                 }
                 try {
@@ -148,6 +153,21 @@ final class CallerSlots {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Whether a call is under way that has not stopped waiting. */
+    boolean isAwaited() {
+        lock.lock(); // a slot that leaves the quarantine is in neither set for a moment
+        try {
+            return (quarantine.get() | free.get()) != all;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether at least half of the slots are in quarantine: the server does not seem to answer some calls at all. */
+    boolean isCrowded() {
+        return 2 * quarantined() >= Long.bitCount(all);
     }
 
     /** The number of slots in quarantine. */

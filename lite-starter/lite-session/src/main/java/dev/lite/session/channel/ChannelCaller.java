@@ -146,7 +146,8 @@ public final class ChannelCaller implements AutoCloseable {
      * @return the length of the reply in bytes
      * @throws LimitExceededException when the request is longer than the window: the call was not done
      * @throws LiteTimeoutException when the time has passed; the message says whether the call may have been done
-     * @throws ChannelEndedException when the channel has ended, which says whether the call may have been done
+     * @throws ChannelEndedException when the channel has ended, or was retired since calls that were never answered keep its slots; it
+     *     says whether the call may have been done
      * @throws LiteException the function's error
      */
     public int call(MemorySegment request, MemorySegment reply, long timeoutNs) {
@@ -361,6 +362,15 @@ public final class ChannelCaller implements AutoCloseable {
         if (memory.isEnded()) {
             throw memory.endedException(false);
         }
+        if (slots.isCrowded()) { // through the nodes, such calls keep nothing after their deadlines
+            retire();
+            if (deadlineNs - System.nanoTime() > 0) {
+                throw new ChannelEndedException(
+                        "%s: %d of %d slots are in use by calls that were never answered; the call was not done"
+                                .formatted(memory.name(), slots.quarantined(), area.slots()),
+                        false);
+            }
+        }
         throw new LiteTimeoutException(
                 "%s: no slot was free within %s; all %d are in use, %d by calls that timed out; the call was not done"
                         .formatted(memory.name(), Durations.text(timeoutNs), area.slots(), slots.quarantined()));
@@ -543,7 +553,7 @@ public final class ChannelCaller implements AutoCloseable {
         retired = true;
     }
 
-    /** Whether {@link #retire} was called. */
+    /** Whether {@link #retire} was called, or the channel has retired by itself: calls that were never answered keep its slots. */
     public boolean isRetired() {
         return retired;
     }
@@ -558,6 +568,11 @@ public final class ChannelCaller implements AutoCloseable {
         } finally {
             memory.exit();
         }
+    }
+
+    /** Whether a call is under way that has not timed out; false after the end of this end. */
+    public boolean isAwaited() {
+        return !memory.hasEnded() && slots.isAwaited();
     }
 
     /** The calls that succeeded. */

@@ -1,6 +1,9 @@
 package dev.lite.session.channel;
 
-/** The channel has ended: one of its ends was closed, or found a wrong value in the memory. Use another path, or a new channel. */
+/**
+ * The channel has ended: one of its ends was closed, or found a wrong value in the memory. Or the caller's end was retired. Use another
+ * path, or a new channel.
+ */
 public final class ChannelEndedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -293,6 +293,39 @@ class ChannelTest {
         assertThat(channel.call(3, LONG_NS)).isEqualTo(-3);
     }
 
+    @Test
+    void aChannelRetiresWhenCallsThatAreNeverAnsweredKeepHalfOfItsSlots() {
+        TestChannel channel = channel(4);
+        List<Thread> calls = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            calls.add(callIn(false, channel, i == 0 ? RECEIVED_NS : LONG_NS, new AtomicReference<>()));
+            channel.receive();
+        }
+        Waits.join(calls.getFirst());
+        assertThatThrownBy(() -> channel.call(5, SHORT_NS))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("no slot was free");
+        assertThat(channel.caller.isRetired()).as("with a quarter of the slots").isFalse();
+        channel.caller.end("the first part is over");
+        calls.forEach(Waits::join);
+
+        TestChannel other = channel(2);
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread call = callIn(false, other, LONG_NS, thrown);
+        ReceivedRequest request = other.receive();
+        assertThatThrownBy(() -> other.call(2, SHORT_NS)).isInstanceOf(LiteTimeoutException.class);
+        assertThatThrownBy(() -> other.call(3, LONG_NS))
+                .isInstanceOfSatisfying(
+                        ChannelEndedException.class,
+                        e -> assertThat(e.isMaybeDone()).isFalse());
+        assertThat(other.caller.isRetired()).isTrue();
+        assertThat(other.caller.isAwaited()).isTrue();
+        other.server.reply(request.call(), TestChannel.longs(-TestChannel.number(request)));
+        Waits.join(call);
+        assertThat(thrown.get()).as("what a call under way threw").isNull();
+        assertThat(other.caller.isAwaited()).isFalse();
+    }
+
     @ParameterizedTest
     @CsvSource({"false,false", "false,true", "true,false", "true,true"})
     void theEndOfTheChannelEndsACallThatWasTakenAtOnce(boolean virtual, boolean serverEnds) {
