@@ -68,7 +68,12 @@ public final class RpcEngine implements PeerListener {
     private final AsyncCalls asyncCalls;
     private final RpcCancels cancels;
     private final FunctionDirectory functionDirectory;
-    private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
+    /**
+     * Those that are served, at most {@value #FUNCTIONS_MAX}, and those to which other nodes have rings. The rings limit the latter:
+     * their number must not count for the former, since callers decide on it. Guarded by itself.
+     */
+    private final Map<String, RpcFunction> functions = new HashMap<>();
+
     /** By principal: the functions that it serves. Guarded by the functions map. */
     private final FairShares served = new FairShares(FUNCTIONS_MAX);
 
@@ -237,10 +242,6 @@ public final class RpcEngine implements PeerListener {
         synchronized (functions) {
             RpcFunction function = functions.get(name);
             if (function == null) {
-                if (functions.size() >= FUNCTIONS_MAX) {
-                    throw new LimitExceededException("node %s has %d functions; the limit is %d"
-                            .formatted(selfName, functions.size(), FUNCTIONS_MAX));
-                }
                 function = new RpcFunction(name, this);
                 functions.put(name, function);
             }

@@ -91,4 +91,29 @@ class ForgottenFunctionsTest {
             Waits.until("the caller's node forgets them", () -> bindings(cluster.node(0)) == 0);
         }
     }
+
+    /** Else callers that stay bound to functions that were closed keep all others from serving. */
+    @Test
+    void functionsThatNobodyServesCountForNoLimitThoughNodesAreBoundToThem() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(1);
+                Lite lite = cluster.attach(0)) {
+            bindToClosedFunctions(rpc(cluster.node(0)));
+            try (RpcServer server = lite.rpc().register("order", 1, RpcCall::request)) {
+                assertThat(server.function()).isEqualTo("order");
+                assertThat(lite.rpc().call("n0", "order", new byte[1], LONG)).hasSize(1);
+            }
+            assertThat(functions(cluster.node(0))).isEqualTo(RpcEngine.FUNCTIONS_MAX);
+        }
+    }
+
+    /** As calling nodes do with a ring for each; so many need a large arena. */
+    @SuppressWarnings("unchecked")
+    private static void bindToClosedFunctions(RpcEngine rpc) {
+        Map<String, RpcFunction> functions = Inside.field(rpc, "functions", Map.class);
+        for (int name = 0; name < RpcEngine.FUNCTIONS_MAX; name++) {
+            RpcFunction closed = new RpcFunction("closed-" + name, rpc);
+            closed.rings = 1;
+            functions.put(closed.name, closed);
+        }
+    }
 }
