@@ -175,11 +175,17 @@ final class FairQueue {
 
     @GuardedBy("this")
     private Clock clock(Object application) {
-        return clocks.computeIfAbsent(application, any -> {
-            Clock clock = new Clock();
-            clock.served = now;
-            return clock;
-        });
+        Clock known = clocks.get(application);
+        if (known != null) {
+            return known;
+        }
+        Clock clock = new Clock();
+        clock.served = now;
+        // An operation of a closed session may still come here; nobody forgets that session again.
+        if (!(application instanceof SessionQos session) || !session.isClosed()) {
+            clocks.put(application, clock);
+        }
+        return clock;
     }
 
     /** How many applications were served since the last call. */

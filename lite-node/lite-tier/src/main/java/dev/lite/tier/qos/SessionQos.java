@@ -17,6 +17,7 @@ public final class SessionQos implements AutoCloseable {
     final ProcessorShares.Share share;
 
     private volatile Part part;
+    private volatile boolean closed;
 
     /**
      * What the current policy means for the session.
@@ -74,8 +75,14 @@ public final class SessionQos implements AutoCloseable {
         return part.gated;
     }
 
+    /** Operations that had begun may still go on. */
+    boolean isClosed() {
+        return closed;
+    }
+
     @Override
     public void close() {
+        closed = true; // before the clocks are forgotten, so that none is kept after it
         service.closed(this);
     }
 }

@@ -12,6 +12,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.testing.Inside;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
@@ -345,5 +346,20 @@ class QosServiceTest {
                 Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
         service.set(QosPolicy.OFF);
         admission.take(false, 1 << 20, NOW);
+    }
+
+    /** An operation that had begun may come to the queue after the end of its session. */
+    @Test
+    void aClosedSessionGetsNoClockAgain() {
+        SessionQos session = service.open("app", Priority.HIGH);
+        FairQueue queue = new FairQueue(cost -> true);
+        assertThat(queue.tryEnter(session, 1)).isTrue();
+        session.close();
+        queue.forget(session);
+
+        assertThat(queue.tryEnter(session, 1)).isTrue();
+        assertThat(queue.enter(session, 1).isGranted()).isTrue();
+
+        assertThat(Inside.field(queue, "clocks", Map.class).size()).isZero();
     }
 }
