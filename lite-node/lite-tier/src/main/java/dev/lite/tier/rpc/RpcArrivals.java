@@ -9,6 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Executor;
+import java.util.function.IntFunction;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -18,6 +19,7 @@ import org.slf4j.LoggerFactory;
 final class RpcArrivals {
     private static final Logger log = LoggerFactory.getLogger(RpcArrivals.class);
     private static final Duration REMOTE_REQUEST_TIMEOUT = Duration.ofSeconds(5);
+    private static final byte[] NONE = {};
 
     private final String selfName;
     private final RpcSlots slots;
@@ -25,6 +27,9 @@ final class RpcArrivals {
     private final PeerReads reads;
     private final Predicate<Peer> connected;
     private final Executor later;
+
+    /** Makes room for requests; another one in tests. */
+    IntFunction<byte[]> memory = byte[]::new;
 
     /**
      * @param connected whether the links still know a connection
@@ -49,6 +54,7 @@ final class RpcArrivals {
      * Copies a call out of its ring or slot and frees the ring's room.
      *
      * @return null if the call was cancelled, lost its connection or is malformed, or if the node has stopped
+     * @throws OutOfMemoryError if there is no memory for the request; the call has failed then
      */
     @Nullable
     ReceivedCall take(RpcEntry entry) {
@@ -67,7 +73,13 @@ final class RpcArrivals {
         if (slot == null) {
             throw new IllegalStateException("an entry belongs to a ring or to a slot");
         }
-        byte[] request = new byte[slot.requestLength];
+        byte[] request;
+        try {
+            request = memory.apply(slot.requestLength);
+        } catch (OutOfMemoryError e) {
+            failForMemory(ownCall(slot, NONE), e);
+            throw e;
+        }
         if (!slots.beginServing(slot)) {
             return null;
         }
@@ -99,7 +111,8 @@ final class RpcArrivals {
 
     private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place) {
         Peer peer = ring.peer;
-        byte[] request;
+        byte[] request = NONE;
+        OutOfMemoryError noMemory = null;
         long remote = 0;
         int slot;
         int capacity;
@@ -140,11 +153,15 @@ final class RpcArrivals {
             room = RpcSlots.capacity(sizeClass);
             callId = RawMemory.getLong(at + RpcWire.CALL_ID);
             replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
-            request = new byte[length];
-            if (isRemote) {
-                remote = RawMemory.getLong(at + RpcWire.REQUEST);
-            } else {
-                RawMemory.copyTo(at + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, length);
+            try {
+                request = memory.apply(length);
+                if (isRemote) {
+                    remote = RawMemory.getLong(at + RpcWire.REQUEST);
+                } else {
+                    RawMemory.copyTo(at + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, length);
+                }
+            } catch (OutOfMemoryError e) { // else the ring's head would never pass this entry
+                noMemory = e;
             }
             ring.consume(place, padding, RpcWire.entryBytes(length, isRemote));
         }
@@ -157,7 +174,7 @@ final class RpcArrivals {
                 peer.hello().node(),
                 ring.principal,
                 request,
-                contextBytes,
+                noMemory == null ? contextBytes : 0,
                 slot,
                 room,
                 replyTo,
@@ -165,6 +182,10 @@ final class RpcArrivals {
                 capacity,
                 remote);
         ring.received.setRelease(slot, call);
+        if (noMemory != null) {
+            failForMemory(call, noMemory);
+            throw noMemory;
+        }
         return call;
     }
 
@@ -204,9 +225,15 @@ final class RpcArrivals {
         RpcRing ring = entry.ring;
         RpcSlot slot = entry.slot;
         if (ring == null && slot != null) {
-            failNotServed(ownCall(slot, new byte[0]), slot.function);
+            failNotServed(ownCall(slot, NONE), slot.function);
         } else if (ring != null) {
-            ReceivedCall call = takeFromRing(ring, entry.place); // its request is not needed
+            ReceivedCall call;
+            try {
+                call = takeFromRing(ring, entry.place); // its request is not needed
+            } catch (OutOfMemoryError e) { // the call has failed
+                log.warn("node {} had no memory for a call that it refused", selfName, e);
+                return;
+            }
             if (call != null) {
                 failNotServed(call, ring.function.name);
             }
@@ -214,7 +241,18 @@ final class RpcArrivals {
     }
 
     private void failNotServed(ReceivedCall call, String function) {
-        String message = RpcNames.notServed(function, selfName);
+        failNotExecuted(call, RpcNames.notServed(function, selfName));
+    }
+
+    private void failForMemory(ReceivedCall call, OutOfMemoryError why) {
+        try {
+            failNotExecuted(call, "node %s had no memory for the request".formatted(selfName));
+        } catch (RuntimeException | Error e) {
+            why.addSuppressed(e);
+        }
+    }
+
+    private void failNotExecuted(ReceivedCall call, String message) {
         if (!call.tryFail(RpcStatus.NOT_SERVED, 0, message)) {
             later.execute(() -> call.fail(RpcStatus.NOT_SERVED, 0, message));
         }
