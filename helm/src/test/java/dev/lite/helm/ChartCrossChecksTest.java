@@ -354,7 +354,7 @@ class ChartCrossChecksTest {
                 .doesNotContainKey("add");
     }
 
-    /** Whoever may use the socket must reach it in its directory. The arena is only for the node. */
+    /** A user that the socket's mode admits must also be able to enter its directory. Only the node may enter the arena's. */
     @ParameterizedTest
     @CsvSource({"plain, 660, false", "everything, 666, true"})
     void othersReachTheSocketIfItsModeAdmitsThem(String valueSet, String mode, boolean isOpen) {

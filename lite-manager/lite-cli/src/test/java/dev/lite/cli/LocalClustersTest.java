@@ -55,7 +55,7 @@ class LocalClustersTest {
                 .hasMessageContaining("lite down --name a");
     }
 
-    /** Whoever is writing it may not have finished. */
+    /** Another process may have created the file and not yet written it. */
     @Test
     void aRecordWithoutAProcessIsNotTakenForAnAbandonedStart() throws IOException {
         Files.createDirectories(directory.resolve("clusters"));

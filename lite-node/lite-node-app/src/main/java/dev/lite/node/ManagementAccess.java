@@ -117,7 +117,7 @@ class ManagementAccess extends OncePerRequestFilter {
     }
 
     /** Whether the request may change what the node does: if a token is configured, it needs that, also from this host. */
-    boolean mayChange(HttpServletRequest request) {
+    private boolean mayChange(HttpServletRequest request) {
         return token == null || isAuthorized(request);
     }
 

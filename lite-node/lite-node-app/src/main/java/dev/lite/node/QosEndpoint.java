@@ -15,15 +15,12 @@ import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
-import org.springframework.http.HttpStatus;
 import org.springframework.stereotype.Component;
-import org.springframework.web.context.request.RequestContextHolder;
-import org.springframework.web.context.request.ServletRequestAttributes;
 
 /**
  * {@code /actuator/liteqos}: the node's policy for quality of service, and what it does now. A change lasts until the cluster's
- * policy changes, or the node restarts. It needs the management token, if one is configured: an application of this host has none,
- * and must not lift its own quota.
+ * policy changes, or the node restarts. For a change, {@link ManagementAccess} requires the management token, if one is configured: an
+ * application of this host has none, and must not lift its own quota.
  */
 @Component
 @WebEndpoint(id = "liteqos")
@@ -40,11 +37,9 @@ class QosEndpoint {
             "operationsQuotas");
 
     private final LiteNode node;
-    private final ManagementAccess access;
 
-    QosEndpoint(LiteNode node, ManagementAccess access) {
+    QosEndpoint(LiteNode node) {
         this.node = node;
-        this.access = access;
     }
 
     /**
@@ -79,9 +74,6 @@ class QosEndpoint {
             @Nullable String lowBytesPerSecond,
             @Nullable String bytesQuotas,
             @Nullable String operationsQuotas) {
-        if (!isAllowed()) {
-            return refusal(HttpStatus.FORBIDDEN.value(), "a change needs the token of lite.node.management.token");
-        }
         try {
             QosChange change = new QosChange(
                     mode,
@@ -99,18 +91,13 @@ class QosEndpoint {
             QosPolicy unused = node.qos().change(change::applyTo);
             return new WebEndpointResponse<>(read());
         } catch (IllegalArgumentException refused) {
-            return refusal(WebEndpointResponse.STATUS_BAD_REQUEST, String.valueOf(refused.getMessage()));
+            return refusal(String.valueOf(refused.getMessage()));
         }
     }
 
-    private static WebEndpointResponse<Object> refusal(int status, String detail) {
+    private static WebEndpointResponse<Object> refusal(String detail) {
+        int status = WebEndpointResponse.STATUS_BAD_REQUEST;
         return new WebEndpointResponse<>(new Refusal(status, detail), status);
-    }
-
-    /** Here, as for draining: an operator may map the endpoint to another path. */
-    private boolean isAllowed() {
-        return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes attributes
-                && access.mayChange(attributes.getRequest());
     }
 
     private static <T> @Nullable T number(String what, @Nullable String text, Function<String, T> parse) {

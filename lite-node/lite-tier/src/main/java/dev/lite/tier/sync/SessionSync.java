@@ -13,6 +13,7 @@ import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -98,16 +99,21 @@ public final class SessionSync implements TierSync {
 
     /** The lock with this name, which counts from now on. */
     LockUser useLock(String name, Deadline deadline) {
+        return use(locks, name, () -> new LockUser(service.lock(name, principal, deadline), this));
+    }
+
+    /** @param opens opens the lock or barrier at the node; may block */
+    private <U extends UsedNames.User> U use(UsedNames<U> all, String name, Supplier<U> opens) {
         requireOpen();
-        LockUser known = locks.find(name);
+        U known = all.find(name);
         if (known != null) {
             return known;
         }
         names.require(principal, NameRules.Use.LOCK, name);
-        requireRoom(locks);
-        LockUser made = new LockUser(service.lock(name, principal, deadline), this);
-        LockUser used = locks.add(made);
-        if (!open && used == made && locks.remove(made)) {
+        requireRoom(all);
+        U made = opens.get();
+        U used = all.add(made);
+        if (!open && used == made && all.remove(made)) {
             throw ended(); // close() did not see it
         }
         return used;
@@ -142,19 +148,7 @@ public final class SessionSync implements TierSync {
 
     /** The barrier with this name, which counts from now on. */
     BarrierUser useBarrier(String name, Deadline deadline) {
-        requireOpen();
-        BarrierUser known = barriers.find(name);
-        if (known != null) {
-            return known;
-        }
-        names.require(principal, NameRules.Use.LOCK, name);
-        requireRoom(barriers);
-        BarrierUser made = new BarrierUser(service.barrier(name, principal, deadline), this);
-        BarrierUser used = barriers.add(made);
-        if (!open && used == made && barriers.remove(made)) {
-            throw ended(); // close() did not see it
-        }
-        return used;
+        return use(barriers, name, () -> new BarrierUser(service.barrier(name, principal, deadline), this));
     }
 
     /** The barrier with the name of one whose word was removed. */

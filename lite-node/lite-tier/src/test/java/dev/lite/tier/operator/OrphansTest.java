@@ -192,14 +192,9 @@ class OrphansTest {
             Waits.until(
                     "its new memory is allocated",
                     () -> cluster.node(1).figures().lmrBytes() > rest);
-            Orders orders = new Orders(cluster.directory(0));
 
-            long order = orders.freeOrphans("n1", LONG).id();
+            freeOrphans(cluster);
 
-            Waits.until(
-                    "the order ends",
-                    () -> orders.find(order, LONG).orElseThrow().state().isFinal());
-            assertThat(orders.find(order, LONG).orElseThrow().state()).isEqualTo(State.DONE);
             assertThat(cluster.node(1).figures().lmrBytes()).isGreaterThan(rest);
             recorded.countDown();
             Waits.join(mover);
@@ -228,17 +223,16 @@ class OrphansTest {
     /** It may own the memory. */
     @Test
     void noOrphansAreFreedWhileARecordCannotBeRead() {
-        HeldNews[] news = new HeldNews[1];
         try (TestCluster cluster = new TestCluster(root, network.provider())) {
             cluster.start("n0");
-            cluster.start(cluster.config("n1"), real -> news[0] = new HeldNews(real));
+            HeldNews news = HeldNews.start(cluster, cluster.config("n1")).news();
             cluster.awaitConnections();
             LmrHandle stays = cluster.attach(0).memory().malloc(spec().withName("stays"));
-            news[0].makeUnreadable("stays");
+            news.makeUnreadable("stays");
             cluster.node(1).setOrphanGrace(GRACE);
             Waits.pass(GRACE.multipliedBy(4));
 
-            news[0].makeUnreadable("");
+            news.makeUnreadable("");
 
             assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
             assertThat(stays.fetchAdd(0, 1)).isZero();
@@ -252,16 +246,21 @@ class OrphansTest {
             long bytes = cluster.node(1).figures().lmrBytes();
             cluster.attach(0).memory().malloc(spec().withName("orphan"));
             forget(cluster.directory(0), "orphan");
-            Orders orders = new Orders(cluster.directory(0));
 
-            long order = orders.freeOrphans("n1", LONG).id();
+            freeOrphans(cluster);
 
-            Waits.until(
-                    "the order ends",
-                    () -> orders.find(order, LONG).orElseThrow().state().isFinal());
-            assertThat(orders.find(order, LONG).orElseThrow().state()).isEqualTo(State.DONE);
             assertThat(cluster.node(1).figures().lmrBytes()).isEqualTo(bytes);
             assertThat(stays.fetchAdd(0, 1)).isZero();
         }
+    }
+
+    /** As an operator does, at n1. */
+    private static void freeOrphans(TestCluster cluster) {
+        Orders orders = new Orders(cluster.directory(0));
+        long order = orders.freeOrphans("n1", LONG).id();
+        Waits.until(
+                "the order ends",
+                () -> orders.find(order, LONG).orElseThrow().state().isFinal());
+        assertThat(orders.find(order, LONG).orElseThrow().state()).isEqualTo(State.DONE);
     }
 }

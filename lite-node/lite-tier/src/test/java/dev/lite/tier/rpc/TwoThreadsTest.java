@@ -117,7 +117,7 @@ class TwoThreadsTest {
             MemorySegment reply = arena.allocate(8);
             call(client, request, reply, WARM_UP);
             List<Measured> measured = new ArrayList<>();
-            do { // a machine that stands still for a moment ends the loop's pauses, and wakes the standby threads
+            do { // if the machine gives this process no time for a moment, callers sleep and the standby threads wake
                 StandbyCounters serverBefore = atServer(lite);
                 StandbyCounters callerBefore = StandbyCounters.of(node);
                 call(client, request, reply, CALLS);

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Channels between hosts: which thread polls, which ones sleep, and that a message wakes the thread that waits for it. */
 class LinkWaitsTest extends LinkCases {
-    /** A call that takes so long has slept for a second, the longest time, or the machine stood still. */
+    /** A call that takes so long has slept for a second, the longest time, or there was a stall of the machine. */
     private static final long SLEPT_NS = 900_000_000;
 
     @ParameterizedTest
@@ -90,7 +90,7 @@ class LinkWaitsTest extends LinkCases {
                 Thread.onSpinWait();
             }
         });
-        int slept = 0; // not the time of all: a machine that stands still for seconds is one such round
+        int slept = 0; // rounds, not their time: a stall of the machine, however long, makes one round slow
         for (int round = 0; round < 10; round++) {
             AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
             long beginNs = System.nanoTime();
@@ -267,7 +267,8 @@ class LinkWaitsTest extends LinkCases {
         Phaser together = new Phaser(threads);
         AtomicInteger wrong = new AtomicInteger();
         Set<Integer> slept =
-                ConcurrentHashMap.newKeySet(); // rounds: a machine that stands still holds up all of one's calls
+                ConcurrentHashMap
+                        .newKeySet(); // rounds, not calls: a stall of the machine makes all calls of a round slow
         List<Thread> callers = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
             int first = i * rounds;
