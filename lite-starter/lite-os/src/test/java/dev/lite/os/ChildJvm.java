@@ -21,11 +21,20 @@ final class ChildJvm implements AutoCloseable {
     }
 
     static ChildJvm start(Class<?> main, String... arguments) {
+        return start("-XX:TieredStopAtLevel=1", main, arguments);
+    }
+
+    /** {@link #start} of a JVM with all of its compilers; it starts to be fast later. */
+    static ChildJvm startOptimizing(Class<?> main, String... arguments) {
+        return start("-XX:+TieredCompilation", main, arguments);
+    }
+
+    private static ChildJvm start(String compilers, Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
+                compilers,
                 "-Xmx64m",
                 "-cp",
                 System.getProperty("java.class.path"),
