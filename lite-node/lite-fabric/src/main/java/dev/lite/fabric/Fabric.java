@@ -1,5 +1,7 @@
 package dev.lite.fabric;
 
+import java.util.List;
+
 /** One node's side of a fabric. For threads, ownership and order see the package. */
 public interface Fabric extends AutoCloseable {
 
@@ -89,6 +91,22 @@ public interface Fabric extends AutoCloseable {
      * @param timeoutNs nanoseconds, at least 0
      */
     void awaitArmed(long timeoutNs);
+
+    /**
+     * The memories of peers that are {@linkplain FabricEndpoint#mappedAddress mapped} here although they are lost: their node has
+     * closed its fabric, or its process has ended; no endpoint to it is left; and the memory has no name by which another
+     * process could open it. So it never comes back, but the system keeps it for as long as it is mapped. A memory that is
+     * listed once stays listed until it is {@linkplain #unmap unmapped}. Any thread; may make system calls.
+     */
+    default List<AddressRange> lostMemories() {
+        return List.of();
+    }
+
+    /**
+     * Unmaps one of the {@link #lostMemories}. The caller makes sure that nobody uses its addresses any more. Does nothing if it is
+     * not one of them, or the fabric is closed. Any thread.
+     */
+    default void unmap(AddressRange lost) {}
 
     /** Ends the current {@link #await}, or else the next one, and likewise {@link #awaitArmed}. Any thread. */
     void wakeup();

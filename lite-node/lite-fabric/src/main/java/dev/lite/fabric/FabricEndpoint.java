@@ -56,8 +56,8 @@ public interface FabricEndpoint {
 
     /**
      * The address at which the peer's registered memory is mapped into this process, for plain loads, stores and CPU
-     * atomics, or 0 if it is not mapped. The mapping stays until the fabric is closed, even after the endpoint was closed or
-     * the peer died; the tier decides whether it may still be used then.
+     * atomics, or 0 if it is not mapped. The mapping stays until it is {@linkplain Fabric#unmap unmapped} or the fabric is closed,
+     * even after the endpoint was closed or the peer died; the tier decides whether it may still be used then.
      */
     long mappedAddress();
 

@@ -10,7 +10,15 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.embedded.EmbeddedNode;
+import dev.lite.local.LocalCluster;
 import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -41,6 +49,41 @@ class ClosedEmbeddedNodeTest {
             assertThat(moving.extents()).extracting(Extent::node).containsExactly("node-2");
             moving.free();
             Waits.until("the name is free", () -> isFree(app, name));
+        }
+    }
+
+    /** Else each start of an application would take memory of the host, until the nodes restart. */
+    @Test
+    void theOtherNodesUnmapItsMemory(SharedClusters clusters) {
+        try (SharedClusters.Borrowed borrowed = clusters.borrow("shm")) {
+            LocalCluster cluster = borrowed.cluster();
+            for (int start = 0; start < 2; start++) {
+                try (EmbeddedNode node = EmbeddedNode.start(borrowed.embedded("unmapped")
+                                .arenaBytes(16 << 20)
+                                .build());
+                        Lite lite = node.attach("app")) {
+                    LmrHandle handle = lite.memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("node-1")));
+                    assertThat(handle.fetchAdd(0, 1)).isZero();
+                    Waits.until("the nodes have it mapped", () -> unnamedMemories(cluster) == SharedClusters.NODES);
+                }
+                Waits.until("the nodes have unmapped it", () -> unnamedMemories(cluster) == 0);
+            }
+        }
+    }
+
+    /** How often the processes of the nodes have an arena without a name mapped. */
+    private static long unnamedMemories(LocalCluster cluster) {
+        return IntStream.rangeClosed(1, SharedClusters.NODES)
+                .mapToLong(number -> unnamedMemories(cluster.node(number).pid()))
+                .sum();
+    }
+
+    private static long unnamedMemories(long process) {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/" + process + "/maps"))) {
+            return lines.filter(line -> line.contains("/dev/shm/") && line.endsWith(" (deleted)"))
+                    .count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

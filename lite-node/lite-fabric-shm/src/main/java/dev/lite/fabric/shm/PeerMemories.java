@@ -1,5 +1,6 @@
 package dev.lite.fabric.shm;
 
+import dev.lite.fabric.AddressRange;
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.os.Linux;
 import dev.lite.os.SharedMemory;
@@ -9,11 +10,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
- * The memories of peers that are mapped into this process until the fabric is closed, each only once even if its node connects
- * several times. Also the processes that may have mapped this node's memory. Thread-safe.
+ * The memories of peers that are mapped into this process until they are lost or the fabric is closed, each only once even if its
+ * node connects several times. Also the processes that may have mapped this node's memory. Thread-safe.
  */
 final class PeerMemories implements AutoCloseable {
     /** Limits the address space used by peers that reconnect with new memory each time. */
@@ -22,8 +24,7 @@ final class PeerMemories implements AutoCloseable {
     /** Identifies a file, independent of its name and descriptor. */
     private record Key(Object file, long bytes) {}
 
-    private final Map<Key, Long> addresses = new HashMap<>();
-    private final Map<Key, SharedMemory> mappings = new HashMap<>();
+    private final Map<Key, PeerMemory> memories = new HashMap<>();
     private final Map<Integer, PeerProcess> processes = new HashMap<>();
     private final Map<Key, PeerPresence> presences = new HashMap<>(); // by the file of the node's doorbell
     private boolean closed;
@@ -53,7 +54,7 @@ final class PeerMemories implements AutoCloseable {
         if (closed) {
             throw new HandshakeException("the fabric is closed");
         }
-        presences.values().removeIf(presence -> !presence.hasMapped()); // at most one for each live node is left
+        presences.values().removeIf(PeerPresence::hasEnded); // at most one for each live node is left
         try {
             Key key = key(doorbell.descriptor(), Linux.pageSize());
             PeerPresence known = presences.get(key);
@@ -69,27 +70,28 @@ final class PeerMemories implements AutoCloseable {
 
     /** Adds this node's own memory, which is mapped already and is needed when the node connects to itself. */
     synchronized void addOwn(int descriptor, long address, long bytes) throws IOException {
-        addresses.put(key(descriptor, bytes), address);
+        memories.put(key(descriptor, bytes), PeerMemory.own(address, bytes));
     }
 
     /**
-     * Maps the memory, unless it is mapped already. Takes ownership of the descriptor.
+     * Maps the memory, unless it is mapped already. A connection {@linkplain PeerMemory#link links} it next. Takes ownership of the
+     * descriptor.
      *
      * @throws HandshakeException if it cannot be mapped, or the fabric is closed
      */
-    synchronized long map(int descriptor, long bytes) {
+    synchronized PeerMemory map(int descriptor, long bytes) {
         Key key;
         try {
             if (closed) {
                 throw new HandshakeException("the fabric is closed");
             }
             key = key(descriptor, bytes);
-            var known = addresses.get(key);
+            PeerMemory known = memories.get(key);
             if (known != null) {
                 Linux.closeDescriptor(descriptor);
                 return known;
             }
-            if (mappings.size() == MAPPINGS_MAX) {
+            if (memories.size() > MAPPINGS_MAX) { // one is this node's own
                 throw new HandshakeException("%d memories of peers are mapped, the limit".formatted(MAPPINGS_MAX));
             }
         } catch (IOException e) {
@@ -100,10 +102,28 @@ final class PeerMemories implements AutoCloseable {
             throw e;
         }
         // A file in /dev/shm cannot be sealed, so nodes are trusted not to truncate their memory.
-        var memory = SharedMemory.fromDescriptor(descriptor, bytes, false);
-        mappings.put(key, memory);
-        addresses.put(key, memory.address());
-        return memory.address();
+        PeerMemory memory = PeerMemory.of(SharedMemory.fromDescriptor(descriptor, bytes, false));
+        memories.put(key, memory);
+        return memory;
+    }
+
+    /** See {@link dev.lite.fabric.Fabric#lostMemories}. */
+    synchronized List<AddressRange> lost() {
+        return memories.values().stream()
+                .filter(PeerMemory::isLost)
+                .map(PeerMemory::range)
+                .toList();
+    }
+
+    /** See {@link dev.lite.fabric.Fabric#unmap}. */
+    synchronized void unmap(AddressRange lost) {
+        memories.values().removeIf(memory -> {
+            boolean ends = memory.range().equals(lost) && memory.isLost();
+            if (ends) {
+                memory.close();
+            }
+            return ends;
+        });
     }
 
     private static Key key(int descriptor, long bytes) throws IOException {
@@ -118,9 +138,8 @@ final class PeerMemories implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
-        mappings.values().forEach(SharedMemory::close);
-        mappings.clear();
-        addresses.clear();
+        memories.values().forEach(PeerMemory::close);
+        memories.clear();
         presences.values().forEach(PeerPresence::close);
         presences.clear();
         processes.values().forEach(PeerProcess::close);

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class PeerPresence implements AutoCloseable {
     private final PeerProcess process;
-    private @Nullable Doorbell doorbell; // guarded by this; null when the node has unmapped
+    private @Nullable Doorbell doorbell; // guarded by this; null when the node has ended
 
     /** @param doorbell a mapping of the node's doorbell that becomes this object's */
     PeerPresence(PeerProcess process, Doorbell doorbell) {
@@ -17,17 +17,22 @@ final class PeerPresence implements AutoCloseable {
         this.doorbell = doorbell;
     }
 
-    /** Whether the node has the memory mapped, as far as is known. */
-    synchronized boolean hasMapped() {
+    /** Whether the node has the memory mapped, as far as is known. False for a node of this process. */
+    boolean hasMapped() {
+        return process.isAlive() && !hasEnded();
+    }
+
+    /** Whether the node has closed its fabric, or its process has ended. */
+    synchronized boolean hasEnded() {
         Doorbell current = doorbell;
         if (current == null) {
-            return false;
-        }
-        if (process.isAlive() && !current.hasLeft()) {
             return true;
         }
+        if (!process.isForgotten() && !current.hasLeft()) {
+            return false;
+        }
         close();
-        return false;
+        return true;
     }
 
     /** Ends the watch. */

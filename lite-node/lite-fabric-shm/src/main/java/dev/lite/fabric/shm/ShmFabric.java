@@ -1,5 +1,6 @@
 package dev.lite.fabric.shm;
 
+import dev.lite.fabric.AddressRange;
 import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricCapabilities;
 import dev.lite.fabric.FabricConfig;
@@ -15,6 +16,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The shared-memory fabric of one node; see the package for how it works. */
@@ -225,6 +227,16 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
             }
         }
         return false;
+    }
+
+    @Override
+    public List<AddressRange> lostMemories() {
+        return peers.lost();
+    }
+
+    @Override
+    public void unmap(AddressRange lost) {
+        peers.unmap(lost);
     }
 
     @Override

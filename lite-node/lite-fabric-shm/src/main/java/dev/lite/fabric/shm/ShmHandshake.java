@@ -160,7 +160,7 @@ final class ShmHandshake implements AutoCloseable {
         }
     }
 
-    /** Maps the peer's doorbell, then its memory: last, because that stays mapped. */
+    /** Maps the peer's doorbell, then its memory: last, because that may stay mapped. */
     private ShmLink link(
             PeerProcess process,
             Message message,
@@ -170,10 +170,10 @@ final class ShmHandshake implements AutoCloseable {
             ReceiveRing receive) {
         var peerDoorbell = Doorbell.fromDescriptor(passed.take());
         try {
-            long address = peers.map(passed.take(), message.memoryBytes());
+            PeerMemory memory = peers.map(passed.take(), message.memoryBytes());
             PeerPresence presence = peers.presence(process, peerDoorbell);
-            return new ShmLink(
-                    message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive, presence);
+            memory.link(presence);
+            return new ShmLink(message.text(), memory, rings, peerDoorbell, send, receive, presence);
         } catch (RuntimeException e) {
             peerDoorbell.close();
             throw e;

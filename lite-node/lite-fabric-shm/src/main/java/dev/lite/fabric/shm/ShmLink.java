@@ -7,8 +7,7 @@ import dev.lite.os.SharedMemory;
  * The parts of a connection, made by the {@link ShmHandshake}.
  *
  * @param hello the peer's hello
- * @param address address at which the peer's memory is mapped; the mapping outlives the link
- * @param remoteBytes the size of the peer's memory
+ * @param memory the peer's memory; its mapping outlives the link
  * @param rings the memory of both rings
  * @param doorbell the peer's doorbell
  * @param send the ring to the peer
@@ -17,8 +16,7 @@ import dev.lite.os.SharedMemory;
  */
 record ShmLink(
         byte[] hello,
-        long address,
-        long remoteBytes,
+        PeerMemory memory,
         SharedMemory rings,
         Doorbell doorbell,
         SendRing send,
@@ -26,9 +24,20 @@ record ShmLink(
         PeerPresence presence)
         implements DriverLink {
 
-    /** Unmaps rings and doorbell. Call when no thread sends or receives any more. */
+    /** The address at which the peer's memory is mapped. */
+    long address() {
+        return memory.range().start();
+    }
+
+    @Override
+    public long remoteBytes() {
+        return memory.range().bytes();
+    }
+
+    /** Unmaps rings and doorbell. Call once, when no thread sends or receives any more. */
     void release() {
         rings.close();
         doorbell.close();
+        memory.unlink();
     }
 }

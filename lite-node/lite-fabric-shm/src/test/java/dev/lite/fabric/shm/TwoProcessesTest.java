@@ -16,7 +16,7 @@ class TwoProcessesTest {
     Path directory;
 
     /** The other node's process, and the address that it printed. */
-    private record Peer(Process process, String address) implements AutoCloseable {
+    record Peer(Process process, String address) implements AutoCloseable {
         static Peer start(Path directory) throws IOException {
             var process = new ProcessBuilder(
                             Path.of(System.getProperty("java.home"), "bin", "java")

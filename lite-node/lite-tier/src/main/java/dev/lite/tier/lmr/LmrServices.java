@@ -35,6 +35,7 @@ public final class LmrServices {
     private final Masters masters;
     private final MasterOperations masterOperations;
     private final MappingChanges changes;
+    private final LostMemories lostMemories;
     private final NamedLmrs named;
     private final Takeover takeover;
     private final MemoryService memory;
@@ -79,6 +80,7 @@ public final class LmrServices {
         masterOperations = new MasterOperations(records, masters, calls, reclaimer);
         changes = new MappingChanges(
                 self.name(), mappings, fencing, remoteMemory, records, calls, masters, places, deadline);
+        lostMemories = new LostMemories(links, changes, localWork);
         named = new NamedLmrs(directory, records, executor);
         takeover = new Takeover(self.id(), directory, named, masters, reclaimer, executor);
         memory = new MemoryService(
@@ -98,9 +100,10 @@ public final class LmrServices {
         links.addListener(changes);
     }
 
-    /** Starts the reclamation in the background. */
+    /** Starts the reclamation, and the unmapping of lost memories, in the background. */
     public void start() {
         reclaimer.start();
+        lostMemories.start();
     }
 
     /** Access to memory of other nodes. */
@@ -205,6 +208,7 @@ public final class LmrServices {
 
     /** Waits up to the deadline until connected nodes have their memory back, then stops the reclamation. */
     public void close(Deadline deadline) {
+        lostMemories.close();
         reclaimer.drain(deadline);
         reclaimer.close();
     }

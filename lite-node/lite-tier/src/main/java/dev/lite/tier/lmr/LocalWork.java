@@ -229,7 +229,10 @@ final class LocalWork {
         }
     }
 
-    /** Waits for all work, also this node's own. The registration is lost and the links are suspended: none begins later. */
+    /**
+     * Waits for all work so far, also this node's own. If the registration is lost and the links are suspended, none begins later.
+     * Later work does not use the connections that have ended before.
+     */
     void quiesceAll(Deadline deadline) {
         running.forEach(entry -> awaitEnd(entry, deadline));
     }

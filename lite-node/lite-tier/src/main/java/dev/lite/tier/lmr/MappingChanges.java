@@ -6,6 +6,7 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
+import dev.lite.fabric.AddressRange;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.Mapping;
@@ -21,6 +22,7 @@ import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -86,15 +88,7 @@ public final class MappingChanges implements PeerListener {
         // List the mappings first: from now on, a caller with an older record learns that it must read again.
         List<Mapping> ofLmr = mappings.change(lmrId);
         if (!ofLmr.isEmpty()) {
-            ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
-            try {
-                if (!lock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
-                    throw new LiteTimeoutException(deadline.expired("another change of LMR " + lmrId));
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new LmrUnavailableException("interrupted in a change of LMR " + lmrId, e);
-            }
+            ReentrantLock lock = lockChanges(lmrId, deadline);
             try {
                 long since = mappings.losses();
                 follow(ofLmr, currentRecord(ofLmr.getFirst(), deadline), since, deadline);
@@ -103,6 +97,19 @@ public final class MappingChanges implements PeerListener {
             }
         }
         awaitGivenUp(deadline);
+    }
+
+    private ReentrantLock lockChanges(long lmrId, Deadline deadline) {
+        ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
+        try {
+            if (!lock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
+                throw new LiteTimeoutException(deadline.expired("another change of LMR " + lmrId));
+            }
+            return lock;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LmrUnavailableException("interrupted in a change of LMR " + lmrId, e);
+        }
     }
 
     /** {@link #refresh} for an operation that waits for the end of a move; the mover may have died. */
@@ -188,16 +195,55 @@ public final class MappingChanges implements PeerListener {
         if (!disturbed.isEmpty()) {
             awaitGivenUp(deadline);
         }
-        long[] now = places.of(lmr, deadline);
-        for (Mapping mapping : ofLmr) {
-            if (mapping.isPaused()) {
-                boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
-                boolean resumed =
-                        mappings.resume(mapping, lmr, now, mapping.owner().allowed(lmr), since);
-                if (resumed && elsewhere) {
-                    mapping.owner().moved(lmr.id());
+        long placed;
+        do { // again if these places came too late
+            placed = mappings.unmappings();
+            long[] now = places.of(lmr, deadline);
+            for (Mapping mapping : ofLmr) {
+                if (mapping.isPaused()) {
+                    boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
+                    boolean resumed =
+                            mappings.resume(mapping, lmr, now, mapping.owner().allowed(lmr), since, placed);
+                    if (resumed && elsewhere) {
+                        mapping.owner().moved(lmr.id());
+                    }
                 }
             }
+        } while (placed != mappings.unmappings());
+    }
+
+    /**
+     * Makes every operation reach a memory of a peer through the fabric, in place of its mapping here; returns when nothing uses the
+     * mapping any more. The connections to its node have ended. Operations on LMRs with a part there wait meanwhile.
+     *
+     * @throws LiteTimeoutException if an operation still uses it at the deadline; the mappings work as before then, and the caller tries
+     *     again
+     */
+    void unmap(AddressRange memory, Deadline deadline) {
+        Map<Long, List<Mapping>> byLmr = mappings.unmap(memory).stream().collect(Collectors.groupingBy(Mapping::id));
+        byLmr.forEach((id, ofLmr) -> {
+            ReentrantLock lock = lockChanges(id, deadline);
+            try {
+                unmap(ofLmr, memory, deadline);
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /** A mapping that is paused for another reason gets its places when it resumes. */
+    private void unmap(List<Mapping> ofLmr, AddressRange memory, Deadline deadline) {
+        long since = mappings.losses();
+        long placed = mappings.unmappings();
+        List<Mapping> paused = ofLmr.stream().filter(Mapping::tryPause).toList();
+        boolean ended = Mapping.awaitEndHere(ofLmr, deadline);
+        for (Mapping mapping : paused) {
+            long[] places = mapping.placesOutside(ended ? memory : AddressRange.EMPTY);
+            boolean unused = mappings.resume(mapping, mapping.lmr(), places, mapping.granted(), since, placed);
+        }
+        if (!ended) {
+            throw new LiteTimeoutException(deadline.expired("ending the operations on LMR %d at node %s"
+                    .formatted(ofLmr.getFirst().id(), self)));
         }
     }
 

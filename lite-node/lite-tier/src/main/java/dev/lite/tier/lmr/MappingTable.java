@@ -2,6 +2,7 @@ package dev.lite.tier.lmr;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.cluster.LmrRecord;
+import dev.lite.fabric.AddressRange;
 import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.MappingOwner;
@@ -33,6 +34,9 @@ public final class MappingTable {
     @GuardedBy("this")
     private long losses; // of this node's registration
 
+    @GuardedBy("this")
+    private long unmappings;
+
     private final BooleanSupplier lost;
 
     /** @param lost whether this node's registration is lost; set before {@link #changeAll} is called for the loss */
@@ -49,7 +53,7 @@ public final class MappingTable {
      * Adds a mapping. A handle that is added while this node's registration is lost is paused, like all others.
      *
      * @param since from {@link #now}
-     * @return false if its LMR may have changed since; the mapping is not added then
+     * @return false if its LMR or its places may have changed since; the mapping is not added then
      */
     synchronized boolean add(Mapping mapping, long since) {
         if (changes - since > CHANGES_KEPT) {
@@ -61,16 +65,11 @@ public final class MappingTable {
                 return false;
             }
         }
-        addNew(mapping);
-        return true;
-    }
-
-    /** {@link #add} of the first mapping of an LMR that nobody else knows: it has not changed. */
-    synchronized void addNew(Mapping mapping) {
         byLmr.computeIfAbsent(mapping.id(), key -> new ArrayList<>(1)).add(mapping);
         if (isHandle(mapping) && lost.getAsBoolean()) {
             mapping.pause();
         }
+        return true;
     }
 
     /** The number of losses of this node's registration so far; call this before reading a record to {@link #resume} by. */
@@ -78,19 +77,38 @@ public final class MappingTable {
         return losses;
     }
 
+    /** The number of memories of peers that were {@linkplain #unmap unmapped}; call this before asking for places to {@link #resume} with. */
+    synchronized long unmappings() {
+        return unmappings;
+    }
+
     /**
      * Ends the pause of a mapping. A handle stays paused if this node's registration is lost, or was lost since the
-     * record was read: it resumes by the record that is read under the next registration.
+     * record was read: it resumes by the record that is read under the next registration. A mapping stays paused if a memory was
+     * unmapped since its places were asked for: ask again.
      *
      * @param since from {@link #losses}
+     * @param placed from {@link #unmappings}
      * @return whether it was resumed
      */
-    synchronized boolean resume(Mapping mapping, LmrRecord record, long[] places, int allowed, long since) {
-        if (isHandle(mapping) && (losses != since || lost.getAsBoolean())) {
+    synchronized boolean resume(
+            Mapping mapping, LmrRecord record, long[] places, int allowed, long since, long placed) {
+        if (unmappings != placed || (isHandle(mapping) && (losses != since || lost.getAsBoolean()))) {
             return false;
         }
         mapping.resume(record, places, allowed);
         return true;
+    }
+
+    /**
+     * A memory of a peer is about to be unmapped, and gives no more places. Rejects mappings and places that callers took before.
+     *
+     * @return the mappings with a part there
+     */
+    synchronized List<Mapping> unmap(AddressRange memory) {
+        rejectNew();
+        unmappings++;
+        return find(mapping -> mapping.isMappedIn(memory));
     }
 
     private static boolean isHandle(Mapping mapping) {
@@ -114,9 +132,15 @@ public final class MappingTable {
 
     /** Like {@link #change(long)}, for all LMRs at the loss of this node's registration: returns the handles. */
     synchronized List<Mapping> changeAll() {
-        changes += CHANGES_KEPT + 1L; // makes every earlier caller of now() too slow
+        rejectNew();
         losses++;
         return find(MappingTable::isHandle);
+    }
+
+    /** Makes every earlier caller of {@link #now} too slow. */
+    @GuardedBy("this")
+    private void rejectNew() {
+        changes += CHANGES_KEPT + 1L;
     }
 
     /** Every mapping of an owner. */

@@ -126,14 +126,26 @@ public final class MemoryService {
                 null);
         boolean kept = false;
         try {
-            Mapping mapping = newMapping(lmr, spec.name(), granted, owner, deadline);
-            // Add it before anybody else knows the LMR: so this handle gets every change after the publication.
-            mappings.addNew(mapping);
+            Mapping mapping = addNew(lmr, spec.name(), granted, owner, deadline);
             kept = true;
             return mapping;
         } finally {
             if (!kept) {
                 reclaimer.giveBackLater(lmr);
+            }
+        }
+    }
+
+    /** Adds it before anybody else knows the LMR: so this handle gets every change after the publication. */
+    private Mapping addNew(LmrRecord lmr, @Nullable String name, int granted, MappingOwner owner, Deadline deadline) {
+        while (true) {
+            long since = mappings.now();
+            Mapping mapping = newMapping(lmr, name, granted, owner, deadline);
+            if (mappings.add(mapping, since)) {
+                return mapping;
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(deadline.expired("malloc: the nodes of the cluster keep changing"));
             }
         }
     }

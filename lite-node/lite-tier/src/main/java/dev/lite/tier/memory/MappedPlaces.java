@@ -3,6 +3,7 @@ package dev.lite.tier.memory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.fabric.AddressRange;
 import dev.lite.tier.RemoteWork.Part;
 import java.util.UUID;
 
@@ -52,6 +53,27 @@ final class MappedPlaces {
     /** How many bytes before {@code end} are contiguous. */
     long pieceLengthBefore(long end, long length) {
         return Math.min(length, ((end - 1) & ((1L << chunkShift) - 1)) + 1);
+    }
+
+    /** Whether a chunk is mapped within a range of addresses. */
+    boolean isIn(AddressRange range) {
+        for (long place : places) {
+            if (!Layout.isRemote(place) && range.contains(place)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The same places, but chunks that are mapped within a range of addresses are reached through a fabric. */
+    long[] outside(AddressRange range) {
+        long[] outside = Layout.places(lmr, node -> 0);
+        for (int chunk = 0; chunk < places.length; chunk++) {
+            if (Layout.isRemote(places[chunk]) || !range.contains(places[chunk])) {
+                outside[chunk] = places[chunk];
+            }
+        }
+        return outside;
     }
 
     UUID arenaOf(long place) {

@@ -12,6 +12,7 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
 import dev.lite.cluster.LmrRecord;
+import dev.lite.fabric.AddressRange;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
@@ -813,6 +814,16 @@ public final class Mapping implements TierHandle {
         return base;
     }
 
+    /** Whether a part of the LMR is mapped within a range of addresses. */
+    public boolean isMappedIn(AddressRange range) {
+        return placed().isIn(range);
+    }
+
+    /** The places for {@link #resume}, which reach the parts that are mapped within a range of addresses through a fabric. */
+    public long[] placesOutside(AddressRange range) {
+        return placed().outside(range);
+    }
+
     /** Waits for every operation on mapped memory that began before this call. The handle stays valid. */
     public void awaitOperations() {
         long mine = number();
@@ -870,11 +881,18 @@ public final class Mapping implements TierHandle {
      * {@linkplain #awaitEnd waits} for the operations in flight.
      */
     public void pause() {
+        boolean unused = tryPause();
+    }
+
+    /** {@link #pause}; false if the handle is paused already or has ended. */
+    public boolean tryPause() {
         MappedLmr lmr = rest();
         synchronized (lmr) {
-            if (lmr.pause()) {
+            boolean paused = lmr.pause();
+            if (paused) {
                 TAG.setVolatile(this, tag & ~RIGHTS_MASK);
             }
+            return paused;
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import dev.lite.cluster.NodeRecord;
+import dev.lite.fabric.AddressRange;
 import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricHandler;
@@ -129,6 +130,18 @@ final class Fabrics implements AutoCloseable {
             }
         }
         return Optional.empty();
+    }
+
+    /** {@link Fabric#lostMemories} of all fabrics. */
+    List<AddressRange> lostMemories() {
+        return fabrics.values().stream()
+                .flatMap(fabric -> fabric.lostMemories().stream())
+                .toList();
+    }
+
+    /** {@link Fabric#unmap}. */
+    void unmap(AddressRange lost) {
+        fabrics.values().forEach(fabric -> fabric.unmap(lost));
     }
 
     /** Closes the fabrics, each as soon as nobody polls it. */

@@ -5,6 +5,7 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.Epoch;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.fabric.AddressRange;
 import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
@@ -384,6 +385,27 @@ public final class PeerLinks implements AutoCloseable {
     /** Whether the directory's last report lists a node. */
     public boolean isLive(int node) {
         return membership.isLive(node);
+    }
+
+    /**
+     * The memories of nodes that ended for good, which are still mapped here; see {@link dev.lite.fabric.Fabric#lostMemories}. No
+     * {@link #peer} has one of them.
+     */
+    public List<AddressRange> lostMemories() {
+        List<AddressRange> lost = fabrics.lostMemories();
+        Set<Long> used = new HashSet<>();
+        lock.lock();
+        try {
+            linked.forEach(peer -> used.add(peer.endpoint().mappedAddress()));
+        } finally {
+            lock.unlock();
+        }
+        return lost.stream().filter(memory -> !used.contains(memory.start())).toList();
+    }
+
+    /** Unmaps one of the {@link #lostMemories}, which nobody uses any more. */
+    public void unmap(AddressRange lost) {
+        fabrics.unmap(lost);
     }
 
     /** Connects to the peers that lack a connection, at every change and again after a while. Returns when this is closed. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.fabric.AddressRange;
 import dev.lite.tier.memory.BlankMappings;
 import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Layout;
@@ -68,7 +69,8 @@ class MappingTableTest {
         handle.pause(); // the change
         lose();
 
-        assertThat(table.resume(handle, lmr, places, ALL, since)).isFalse();
+        assertThat(table.resume(handle, lmr, places, ALL, since, table.unmappings()))
+                .isFalse();
         assertThat(handle.isPaused()).isTrue();
     }
 
@@ -80,9 +82,11 @@ class MappingTableTest {
         lose();
         lost.set(false);
 
-        assertThat(table.resume(handle, lmr, places, ALL, since)).isFalse();
+        assertThat(table.resume(handle, lmr, places, ALL, since, table.unmappings()))
+                .isFalse();
         assertThat(handle.isPaused()).isTrue();
-        assertThat(table.resume(handle, lmr, places, ALL, table.losses())).isTrue();
+        assertThat(table.resume(handle, lmr, places, ALL, table.losses(), table.unmappings()))
+                .isTrue();
         assertThat(handle.isPaused()).isFalse();
     }
 
@@ -93,7 +97,51 @@ class MappingTableTest {
         word.pause();
         lose();
 
-        assertThat(table.resume(word, lmr, places, ALL, since)).isTrue();
+        assertThat(table.resume(word, lmr, places, ALL, since, table.unmappings()))
+                .isTrue();
         assertThat(word.isPaused()).isFalse();
+    }
+
+    private AddressRange whole() {
+        return new AddressRange(memory.address(), memory.byteSize());
+    }
+
+    @Test
+    void anUnmappingFindsTheMappingsWithAPartThere() {
+        Mapping handle = mapping(HandleOwner.class);
+        Mapping word = mapping(MappingOwner.class);
+
+        assertThat(table.unmap(new AddressRange(memory.address() + memory.byteSize(), 8)))
+                .isEmpty();
+        assertThat(table.unmap(whole())).containsExactlyInAnyOrder(handle, word);
+        handle.pause();
+        long[] outside = handle.placesOutside(whole());
+        assertThat(table.resume(handle, lmr, outside, ALL, table.losses(), table.unmappings()))
+                .isTrue();
+        assertThat(handle.isOneMappedExtent()).isFalse();
+        assertThat(table.unmap(whole())).containsExactly(word);
+    }
+
+    @Test
+    void placesFromBeforeAnUnmappingAreNotUsed() {
+        Mapping handle = mapping(HandleOwner.class);
+        handle.pause();
+        long placed = table.unmappings();
+        List<Mapping> unused = table.unmap(whole());
+
+        assertThat(table.resume(handle, lmr, places, ALL, table.losses(), placed))
+                .isFalse();
+        assertThat(handle.isPaused()).isTrue();
+    }
+
+    @Test
+    void aMappingFromBeforeAnUnmappingIsNotAdded() {
+        Mapping first = mapping(HandleOwner.class);
+        long since = table.now();
+        table.remove(first);
+        List<Mapping> unused = table.unmap(whole());
+
+        assertThat(table.add(first, since)).isFalse();
+        assertThat(table.size()).isZero();
     }
 }
