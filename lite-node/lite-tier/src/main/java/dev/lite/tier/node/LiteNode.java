@@ -15,6 +15,7 @@ import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.NameRules;
@@ -75,6 +76,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** A stop waits so long for tasks that have been interrupted, and for other threads that use the arena. */
     private static final Duration TASKS_END = Duration.ofSeconds(10);
+
+    private static final long CUT_PAUSE_NS = 1_000_000;
 
     /** What applications wait for comes first. A malloc that finds no clean memory cleans itself. */
     private static final int CLEANER_NICE = 10;
@@ -567,16 +570,22 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     }
 
     /**
-     * Waits for the operations for which their ended sessions did not wait any longer. They may copy mapped memory, also
-     * that of peers. Without connections they end soon.
+     * Waits for the operations for which their ended sessions did not wait any longer, and for copies. They may use mapped memory,
+     * also that of peers. Without connections they end soon, and no copy begins.
      */
     private boolean operationsEnd() {
-        List<Mapping> used = lmrs.mappings().find(mapping -> mapping.owner() instanceof PrincipalSession);
-        if (used.isEmpty()) {
-            return true;
-        }
         links.suspend();
-        return Mapping.awaitEndHere(used, Deadline.in(TASKS_END));
+        Deadline until = Deadline.in(TASKS_END);
+        List<Mapping> used = lmrs.mappings().find(mapping -> mapping.owner() instanceof PrincipalSession);
+        boolean end = used.isEmpty() || Mapping.awaitEndHere(used, until);
+        Polling.until(links::isSuspended, until, CUT_PAUSE_NS); // then no copy begins
+        try {
+            lmrs.quiesceAll(until);
+            return end;
+        } catch (LiteException e) {
+            log.debug("a copy is still under way: {}", e.getMessage());
+            return false;
+        }
     }
 
     /** Waits for the tasks of the executor, which may use the arena. */

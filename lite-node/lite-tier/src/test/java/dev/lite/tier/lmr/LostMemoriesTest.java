@@ -12,9 +12,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
-import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.InDevShm;
-import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -122,12 +120,10 @@ class LostMemoriesTest {
     @Test
     void itWaitsForACopyThatIsUnderWay() {
         try (TestCluster cluster = start()) {
-            LiteNode node = cluster.node(0);
-            LocalWork work = Inside.field(Inside.field(node, "lmrs", LmrServices.class), "localWork", LocalWork.class);
             CountDownLatch begun = new CountDownLatch(1);
             CountDownLatch over = new CountDownLatch(1);
             Thread copy = Thread.ofPlatform()
-                    .start(() -> work.asOwn(node.self().incarnation(), () -> {
+                    .start(() -> UnderWay.asOwnWork(cluster.node(0), () -> {
                         begun.countDown();
                         Waits.await(over);
                     }));

@@ -14,6 +14,7 @@ import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.lmr.UnderWay;
 import dev.lite.tier.memory.HeldMapping;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.testing.InDevShm;
@@ -109,11 +110,7 @@ class FabricTimesTest {
             Mapping mapping = map(cluster);
             HeldMapping.hold(mapping);
             Thread stop = Thread.ofPlatform().start(() -> cluster.stop("n1"));
-            Waits.until(
-                    "its connections are cut",
-                    () -> cluster.node(0).nodes().stream()
-                            .noneMatch(node ->
-                                    node.name().equals("n1") && !node.fabric().equals("none")));
+            awaitCut(cluster);
             assertThat(closed).isEmpty();
 
             HeldMapping.endHold(mapping);
@@ -140,6 +137,41 @@ class FabricTimesTest {
             assertThat(closed).isEmpty();
             HeldMapping.endHold(mapping);
         }
+    }
+
+    /** It may write to memory of a third node that is mapped here. */
+    @Test
+    void aNodeThatStopsClosesItsFabricsOnlyAfterACopy() {
+        Set<String> closed = ConcurrentHashMap.newKeySet();
+        try (TestCluster cluster = new TestCluster(root, new Watched(network.provider(), () -> {}, closed)).start(2)) {
+            LiteNode stopping = cluster.node(1);
+            CountDownLatch begun = new CountDownLatch(1);
+            CountDownLatch copied = new CountDownLatch(1);
+            Thread copy = Thread.ofPlatform()
+                    .start(() -> UnderWay.asOwnWork(stopping, () -> {
+                        begun.countDown();
+                        Waits.await(copied);
+                    }));
+            Waits.await(begun);
+            Thread stop = Thread.ofPlatform().start(() -> cluster.stop("n1"));
+            awaitCut(cluster);
+            Waits.pass(Duration.ofMillis(500));
+            assertThat(closed).isEmpty();
+
+            copied.countDown();
+
+            Waits.join(stop);
+            assertThat(closed).containsExactly("n1");
+            Waits.join(copy);
+        }
+    }
+
+    private static void awaitCut(TestCluster cluster) {
+        Waits.until(
+                "its connections are cut",
+                () -> cluster.node(0).nodes().stream()
+                        .noneMatch(node ->
+                                node.name().equals("n1") && !node.fabric().equals("none")));
     }
 
     private static Mapping map(TestCluster cluster) {
