@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import tools.jackson.core.JacksonException;
+import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -19,7 +20,9 @@ import tools.jackson.databind.json.JsonMapper;
 @JsonInclude(JsonInclude.Include.NON_NULL)
 record LiveEntry(String owner, NodeRecord node, @Nullable String managementUrl) {
     private static final Logger log = LoggerFactory.getLogger(LiveEntry.class);
-    private static final JsonMapper JSON = JsonMapper.builder().build();
+    private static final JsonMapper JSON = JsonMapper.builder()
+            .disable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES) // older versions lack fields
+            .build();
 
     LiveEntry {
         Objects.requireNonNull(owner, "owner");

@@ -14,9 +14,17 @@ import java.util.regex.Pattern;
  * @param process a random number chosen at process start; a peer that receives it in a handshake knows which registration
  *     the connection belongs to
  * @param key the node's public Ed25519 key in base 64, by which peers on other hosts recognize it; empty for none
+ * @param arenaVolatile whether its arena ends with its process, also if that is killed, as that of an embedded node does
  */
 public record NodeAdvert(
-        String name, int heldId, String host, long arenaBytes, Map<String, String> fabrics, long process, String key) {
+        String name,
+        int heldId,
+        String host,
+        long arenaBytes,
+        Map<String, String> fabrics,
+        long process,
+        String key,
+        boolean arenaVolatile) {
     /** The value of {@code heldId} for a new arena. */
     public static final int NO_ID = -1;
 
@@ -36,10 +44,10 @@ public record NodeAdvert(
         this(name, heldId, host, arenaBytes, fabrics, NO_PROCESS);
     }
 
-    /** Without a key. */
+    /** Without a key, and with an arena that outlives a crash. */
     public NodeAdvert(
             String name, int heldId, String host, long arenaBytes, Map<String, String> fabrics, long process) {
-        this(name, heldId, host, arenaBytes, fabrics, process, "");
+        this(name, heldId, host, arenaBytes, fabrics, process, "", false);
     }
 
     static void checkName(String name) {

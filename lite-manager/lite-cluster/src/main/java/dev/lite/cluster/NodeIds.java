@@ -26,7 +26,8 @@ final class NodeIds {
                 advert.arenaBytes(),
                 advert.fabrics(),
                 advert.process(),
-                advert.key());
+                advert.key(),
+                advert.arenaVolatile());
     }
 
     /** Whether {@code record} is the registration {@code mine}. */

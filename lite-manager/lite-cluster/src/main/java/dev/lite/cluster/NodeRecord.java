@@ -14,6 +14,7 @@ import java.util.Objects;
  * @param fabrics driver name → address
  * @param process see {@link NodeAdvert#process}
  * @param key see {@link NodeAdvert#key}
+ * @param arenaVolatile see {@link NodeAdvert#arenaVolatile}
  */
 public record NodeRecord(
         String name,
@@ -23,14 +24,15 @@ public record NodeRecord(
         long arenaBytes,
         Map<String, String> fabrics,
         long process,
-        String key) {
-    /** Makes defensive copies. A registration of an older version has no key. */
+        String key,
+        boolean arenaVolatile) {
+    /** Makes defensive copies. A registration of an older version has no key, and its arena counts as one that outlives a crash. */
     public NodeRecord {
         fabrics = Map.copyOf(fabrics);
         key = Objects.requireNonNullElse(key, "");
     }
 
-    /** Without a key. */
+    /** Without a key, and with an arena that outlives a crash. */
     public NodeRecord(
             String name,
             int id,
@@ -39,7 +41,7 @@ public record NodeRecord(
             long arenaBytes,
             Map<String, String> fabrics,
             long process) {
-        this(name, id, incarnation, host, arenaBytes, fabrics, process, "");
+        this(name, id, incarnation, host, arenaBytes, fabrics, process, "", false);
     }
 
     /** Leaves {@code process} unknown. */

@@ -22,6 +22,19 @@ class LiveEntryTest {
     }
 
     @Test
+    void whetherAnArenaIsVolatileIsReadBackAndOneOfAnOlderVersionIsNot() {
+        NodeRecord embedded = new NodeRecord("a", 3, 7, "host/boot", 1 << 20, Map.of("shm", "/x"), 5, "", true);
+        String text = new String(new LiveEntry("me", embedded, null).toBytes(), StandardCharsets.UTF_8);
+        assertThat(LiveEntry.parse("/live/a", text.getBytes(StandardCharsets.UTF_8)))
+                .contains(new LiveEntry("me", embedded, null));
+
+        String older = text.replaceFirst("\"arenaVolatile\":true,|,\"arenaVolatile\":true", "");
+        assertThat(older).doesNotContain("arenaVolatile");
+        assertThat(LiveEntry.parse("/live/a", older.getBytes(StandardCharsets.UTF_8)))
+                .contains(new LiveEntry("me", NODE, null));
+    }
+
+    @Test
     void aManagementUrlIsReadBack() {
         LiveEntry entry = new LiveEntry("me", NODE, "http://a:1/actuator");
         assertThat(LiveEntry.parse("/live/a", entry.toBytes())).contains(entry);

@@ -3,6 +3,7 @@ package dev.lite.system;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrHandle;
@@ -23,7 +24,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** An application closes its node and continues: the cluster does not wait for that node any more. */
+/** An embedded node that was closed or killed: the cluster does not wait for it, and keeps nothing of it that it does not need. */
 @ExtendWith(SharedClusters.Resolver.class)
 class ClosedEmbeddedNodeTest {
     @ParameterizedTest
@@ -68,6 +69,44 @@ class ClosedEmbeddedNodeTest {
                 }
                 Waits.until("the nodes have unmapped it", () -> unnamedMemories(cluster) == 0);
             }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "tcp"})
+    void aLockThatAKilledApplicationUsedFirstPassesOnAndItsMemoryIsUnmapped(String fabric, SharedClusters clusters)
+            throws IOException {
+        String name = "killed-embedded/" + fabric;
+        try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric);
+                Lite app = Clusters.attach(borrowed.cluster(), 1)) {
+            LocalCluster cluster = borrowed.cluster();
+            Process holder = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "-Xmx64m",
+                            "-XX:+UseSerialGC",
+                            "--enable-native-access=ALL-UNNAMED",
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            EmbeddedLockHolder.class.getName(),
+                            Long.toString(ProcessHandle.current().pid()),
+                            cluster.zookeeper(),
+                            cluster.name(),
+                            SharedClusters.SECRET,
+                            "killed",
+                            name)
+                    .redirectErrorStream(true)
+                    .start();
+            try {
+                long token = Long.parseLong(FaultsTest.awaitLine(holder, LockHolder.HOLDS));
+                holder.destroyForcibly();
+                try (HeldLock held = app.sync().lock(name).acquire(Waits.seconds(60))) {
+                    assertThat(held.fencingToken()).isGreaterThan(token);
+                }
+            } finally {
+                holder.destroyForcibly();
+            }
+            Waits.until("the nodes have unmapped its memory", () -> unnamedMemories(cluster) == 0);
         }
     }
 

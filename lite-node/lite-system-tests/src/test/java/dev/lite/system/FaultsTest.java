@@ -173,7 +173,7 @@ class FaultsTest extends FaultSuite {
     }
 
     /** The rest of the first line with this beginning. */
-    private static String awaitLine(Process process, String begin) throws IOException {
+    static String awaitLine(Process process, String begin) throws IOException {
         BufferedReader output = process.inputReader(StandardCharsets.UTF_8);
         StringBuilder said = new StringBuilder();
         for (String next = output.readLine(); next != null; next = output.readLine()) {

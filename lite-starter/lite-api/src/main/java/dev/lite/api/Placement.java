@@ -29,12 +29,15 @@ public sealed interface Placement {
         return new OnNodes(nodes);
     }
 
-    /** All bytes on one node; the cluster's nodes take turns from one LMR to the next. */
+    /** All bytes on one node; the cluster's nodes take turns from one LMR to the next. Without embedded nodes, as in {@link #spread}. */
     static Placement roundRobin() {
         return RoundRobin.INSTANCE;
     }
 
-    /** The chunks on all live nodes in turn. */
+    /**
+     * The chunks on all live nodes in turn. Embedded nodes, whose memory ends with their processes, get none, unless there are no other
+     * nodes.
+     */
     static Placement spread() {
         return Spread.INSTANCE;
     }

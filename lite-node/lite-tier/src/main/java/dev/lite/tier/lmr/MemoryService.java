@@ -8,7 +8,6 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
-import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
@@ -365,11 +364,8 @@ public final class MemoryService {
         return newMapping(lmr, null, permissions, owner, deadline);
     }
 
-    /** Allocates memory for an internal word of the tier, at this node if it takes new memory. */
+    /** Allocates memory for an internal word of the tier; see {@link ShareAllocation#placeWord}. */
     Share allocateWord(long id, long length, Deadline deadline) {
-        return allocation
-                .place(id, length, PrincipalBytes.Charge.NOBODY, Placement.local(), deadline)
-                .shares()
-                .getFirst();
+        return allocation.placeWord(id, length, deadline).shares().getFirst();
     }
 }

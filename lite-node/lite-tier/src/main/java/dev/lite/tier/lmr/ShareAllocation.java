@@ -1,6 +1,7 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
@@ -11,8 +12,11 @@ import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -88,7 +92,43 @@ public final class ShareAllocation implements Masters.Allocation {
         }
     }
 
-    /** The ids of the nodes of a placement, without nodes that are draining or refuse. */
+    /**
+     * Allocates memory for a word of a lock or barrier: at this node, if it takes new memory. If this node's arena ends with its
+     * process, the word goes to a node whose arena does not, if one takes it: else the name could never be used again after a crash.
+     * A node of this host is preferred.
+     */
+    Placed placeWord(long lmrId, long size, Deadline deadline) {
+        if (self.arenaVolatile()) {
+            Deadline elsewhere = Deadline.in(deadline.remaining().dividedBy(2));
+            for (NodeRecord node : keepers()) {
+                try {
+                    Peer unused = links.awaitFirst(node.id(), elsewhere); // this node may have just started
+                    Placement there = Placement.on(node.name());
+                    return place(lmrId, size, PrincipalBytes.Charge.NOBODY, there, elsewhere);
+                } catch (LiteException e) {
+                    log.debug("node {} takes no word: {}", node.name(), e.getMessage());
+                }
+            }
+        }
+        return place(lmrId, size, PrincipalBytes.Charge.NOBODY, Placement.local(), deadline);
+    }
+
+    /** The nodes whose arenas outlive a crash and that take new memory: first those of this host, then the others in turn. */
+    private List<NodeRecord> keepers() {
+        List<NodeRecord> keepers = new ArrayList<>(directory.nodes().stream()
+                .filter(node -> !node.arenaVolatile() && !drainMarks.isDraining(node.name()))
+                .toList());
+        if (!keepers.isEmpty()) {
+            Collections.rotate(keepers, turn.getAndIncrement() % keepers.size());
+        }
+        keepers.sort(Comparator.comparing(node -> !node.host().equals(self.host())));
+        return keepers;
+    }
+
+    /**
+     * The ids of the nodes of a placement, without nodes that are draining or refuse. Where the placement leaves the choice, nodes
+     * whose arenas end with their processes count only if there are no others.
+     */
     private List<Integer> nodesFor(Placement placement, Set<Integer> refusing) {
         List<NodeRecord> live = directory.nodes();
         List<NodeRecord> open = live.stream()
@@ -97,16 +137,19 @@ public final class ShareAllocation implements Masters.Allocation {
         if (open.isEmpty() && refusing.isEmpty()) {
             open = live; // if all nodes are draining, try them all
         }
+        List<NodeRecord> keepers =
+                open.stream().filter(node -> !node.arenaVolatile()).toList();
+        List<NodeRecord> chosen = keepers.isEmpty() ? open : keepers;
         return switch (placement) {
             case Placement.Local local -> {
                 boolean here = open.isEmpty() || open.stream().anyMatch(node -> node.id() == self.id());
-                yield List.of(here ? self.id() : next(open));
+                yield List.of(here ? self.id() : next(chosen));
             }
-            case Placement.RoundRobin roundRobin -> List.of(open.isEmpty() ? self.id() : next(open));
+            case Placement.RoundRobin roundRobin -> List.of(chosen.isEmpty() ? self.id() : next(chosen));
             case Placement.Spread spread ->
-                open.isEmpty()
+                chosen.isEmpty()
                         ? List.of(self.id())
-                        : open.stream().map(NodeRecord::id).toList();
+                        : chosen.stream().map(NodeRecord::id).toList();
             case Placement.OnNodes onNodes -> named(onNodes.nodes(), live);
         };
     }

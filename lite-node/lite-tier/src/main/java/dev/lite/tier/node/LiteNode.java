@@ -25,6 +25,7 @@ import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.SyncWords;
 import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.onesided.PostedMemory;
@@ -144,7 +145,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         this.executor = Executors.newVirtualThreadPerTaskExecutor();
         try {
             NodeAdvert advert = new NodeAdvert(
-                    config.name(), id, host, arena.size(), links.addresses(), hello.instance(), key.text());
+                    config.name(),
+                    id,
+                    host,
+                    arena.size(),
+                    links.addresses(),
+                    hello.instance(),
+                    key.text(),
+                    config.arenaKept() == ArenaConfig.Kept.NEVER);
             // After the fabrics are open: they may take long to pin a large arena.
             Deadline deadline = Deadline.in(config.deadline());
             this.self = directory.register(advert, deadline.remaining());

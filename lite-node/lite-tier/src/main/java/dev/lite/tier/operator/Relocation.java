@@ -78,10 +78,20 @@ public final class Relocation {
                 .toList();
     }
 
-    /** The fill levels of the nodes that may take memory from a node, without nodes that do not answer. */
+    /**
+     * The fill levels of the nodes that may take memory from a node, without nodes that do not answer. Only nodes whose arenas
+     * outlive a crash, if there is one.
+     */
     Map<Integer, NodeExtents.Room> rooms(int from, Deadline deadline) {
+        List<NodeRecord> all = candidates(from);
+        List<NodeRecord> keepers =
+                all.stream().filter(node -> !node.arenaVolatile()).toList();
+        return rooms(keepers.isEmpty() ? all : keepers, deadline);
+    }
+
+    private Map<Integer, NodeExtents.Room> rooms(List<NodeRecord> nodes, Deadline deadline) {
         Map<Integer, NodeExtents.Room> rooms = new TreeMap<>();
-        for (NodeRecord node : candidates(from)) {
+        for (NodeRecord node : nodes) {
             try {
                 rooms.put(node.id(), extents.room(node.id(), deadline));
             } catch (LiteException e) {
@@ -93,7 +103,8 @@ public final class Relocation {
 
     /**
      * New places for an LMR's shares on a node: each share as a whole on another node. If no node has room for a share,
-     * the whole LMR is distributed again over the others.
+     * the whole LMR is distributed again over the others. Nodes whose arenas end with their processes take it only if the others
+     * lack room.
      *
      * @return empty if the LMR has nothing on the node
      * @throws NodeUnreachableException if no other node takes memory
@@ -108,11 +119,23 @@ public final class Relocation {
             throw new NodeUnreachableException("LMR %d cannot leave node %s: no other live node takes memory"
                     .formatted(lmr.id(), links.nameOf(node)));
         }
-        Optional<List<Share>> replaced = replaceShares(lmr, node, rooms, deadline);
-        if (replaced.isPresent()) {
-            return Optional.of(new Masters.Target(lmr.chunkShift(), replaced.get()));
+        try {
+            return Optional.of(placed(lmr, node, rooms, deadline));
+        } catch (LimitExceededException e) {
+            Map<Integer, NodeExtents.Room> all = rooms(candidates(node), deadline);
+            if (all.size() <= rooms.size()) {
+                throw e;
+            }
+            log.info("lmr={} goes to nodes whose memory ends with their processes: {}", lmr.id(), e.getMessage());
+            return Optional.of(placed(lmr, node, all, deadline));
         }
-        return Optional.of(dealAnew(lmr, node, rooms, deadline));
+    }
+
+    private Masters.Target placed(LmrRecord lmr, int node, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
+        Optional<List<Share>> replaced = replaceShares(lmr, node, rooms, deadline);
+        return replaced.isPresent()
+                ? new Masters.Target(lmr.chunkShift(), replaced.get())
+                : dealAnew(lmr, node, rooms, deadline);
     }
 
     /**

@@ -25,7 +25,7 @@ class PeerIdentityTest {
     private final NodeRecord registered = record("node-2", 2, PROCESS, theirs.text());
 
     private static NodeRecord record(String name, int id, long process, String key) {
-        return new NodeRecord(name, id, 1, "host/boot", 1 << 20, Map.of("tcp", ADDRESS), process, key);
+        return new NodeRecord(name, id, 1, "host/boot", 1 << 20, Map.of("tcp", ADDRESS), process, key, false);
     }
 
     private static byte[] hello(String name, int id, long process) {
