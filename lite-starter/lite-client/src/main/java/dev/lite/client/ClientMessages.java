@@ -90,7 +90,7 @@ final class ClientMessages implements RpcMessages {
 
     private Taken take(String what, long timeoutNs) {
         long beganNs = System.nanoTime();
-        int slot = commands.acquire(what, timeoutNs);
+        int slot = commands.acquire(SlotPool.Use.RECEIVE, what, timeoutNs);
         try {
             long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
             return taken(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, 0, leftNs));

@@ -140,10 +140,10 @@ final class ClientRpc implements LtRpc {
                 target.failed(channel, e, timeoutNs);
             }
         }
-        int slot = commands.tryAcquire();
+        int slot = commands.tryAcquire(SlotPool.Use.CALL);
         if (slot < 0) {
             long beganNs = System.nanoTime();
-            slot = commands.acquire(target.what(), timeoutNs);
+            slot = commands.acquire(SlotPool.Use.CALL, target.what(), timeoutNs);
             timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
         }
         try {
@@ -169,10 +169,10 @@ final class ClientRpc implements LtRpc {
                 target.failed(channel, e, timeoutNs);
             }
         }
-        int slot = commands.tryAcquire();
+        int slot = commands.tryAcquire(SlotPool.Use.CALL);
         if (slot < 0) {
             long beganNs = System.nanoTime();
-            slot = commands.acquire(target.what(), timeoutNs);
+            slot = commands.acquire(SlotPool.Use.CALL, target.what(), timeoutNs);
             timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
         }
         try {
@@ -202,7 +202,7 @@ final class ClientRpc implements LtRpc {
         } catch (LimitExceededException e) {
             return CompletableFuture.failedFuture(e);
         }
-        int slot = commands.tryAcquire();
+        int slot = commands.tryAcquire(SlotPool.Use.CALL);
         if (slot < 0) {
             return null;
         }

@@ -100,7 +100,7 @@ final class ClientServer implements RpcServer {
         boolean sent = false;
         if (goesWithReceive(received, reply) && receives.tryTakeLasting()) {
             try {
-                int slot = commands.tryAcquire();
+                int slot = commands.tryAcquire(SlotPool.Use.RECEIVE);
                 if (slot >= 0) {
                     sent = true;
                     return replyAndReceive(slot, received, reply, deadlineNs);
@@ -330,7 +330,7 @@ final class ClientServer implements RpcServer {
         ClientRpc.checkLength("the reply", message.byteSize(), commands.data().windowBytes());
         String what = RpcCommandPath.what(op, function);
         long timeoutNs = commands.session().deadlineNs();
-        int slot = commands.acquire(what, timeoutNs);
+        int slot = commands.acquire(SlotPool.Use.OTHER, what, timeoutNs);
         try {
             RawMemory.copyFrom(message, 0, commands.data().window(slot), message.byteSize());
             long none = commands.run(what, slot, op, id, offset, message.byteSize(), call, handlerCode, timeoutNs);
@@ -345,7 +345,7 @@ final class ClientServer implements RpcServer {
         ClientRpc.checkLength("the reply", message.byteSize(), commands.data().windowBytes());
         commands.requireOpen();
         long timeoutNs = commands.session().deadlineNs();
-        int slot = commands.acquire(RpcCommandPath.what(op, function), timeoutNs);
+        int slot = commands.acquire(SlotPool.Use.OTHER, RpcCommandPath.what(op, function), timeoutNs);
         try {
             RawMemory.copyFrom(message, 0, commands.data().window(slot), message.byteSize());
             commands.submitUnwatched(slot, op, id, offset, message.byteSize(), call, timeoutNs);

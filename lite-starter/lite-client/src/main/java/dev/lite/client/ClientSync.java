@@ -240,7 +240,8 @@ final class ClientSync implements LtSync {
      */
     private long command(int op, long number, long operand, long deadlineNs, Runnable unanswered) {
         DataPath data = session.data();
-        int slot = data.slots().acquire(deadlineNs);
+        SlotPool.Use use = op == Op.LOCK ? SlotPool.Use.CALL : SlotPool.Use.OTHER;
+        int slot = data.slots().acquire(use, deadlineNs);
         if (slot < 0) {
             if (!session.isOpen()) {
                 throw session.lost();

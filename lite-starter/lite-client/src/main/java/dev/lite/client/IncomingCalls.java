@@ -251,7 +251,7 @@ final class IncomingCalls {
         int asked = ahead.ask(further);
         try {
             long timeoutNs = place.timeoutNs(timeoutNs(deadlineNs));
-            int slot = commands.acquire(what, timeoutNs);
+            int slot = commands.acquire(SlotPool.Use.RECEIVE, what, timeoutNs);
             try {
                 long leftNs = Math.min(timeoutNs, Math.max(1, deadlineNs - System.nanoTime()));
                 return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, leftNs));
@@ -520,7 +520,9 @@ final class IncomingCalls {
             boolean sent = false;
             try {
                 int acquired = commands.acquire(
-                        RpcCommandPath.what(Op.RECEIVE, function), Math.max(0, deadlineNs - System.nanoTime()));
+                        SlotPool.Use.RECEIVE,
+                        RpcCommandPath.what(Op.RECEIVE, function),
+                        Math.max(0, deadlineNs - System.nanoTime()));
                 if (phase.compareAndSet(NONE, TAKEN)) {
                     slot = acquired;
                     place = taken;

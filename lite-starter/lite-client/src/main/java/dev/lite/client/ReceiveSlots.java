@@ -3,6 +3,8 @@ package dev.lite.client;
 import dev.lite.api.LiteTimeoutException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,8 +20,15 @@ final class ReceiveSlots {
     /** For receives that do not wait for their turn but try again and again; in one queue with the others they would get none. */
     private final Semaphore polledTurns;
 
-    /** @param slots of the session */
-    ReceiveSlots(int slots) {
+    private final AtomicInteger taken = new AtomicInteger();
+    private final IntConsumer takenNow;
+
+    /**
+     * @param slots of the session
+     * @param takenNow gets the number of places in use, this one included, before a receive acquires its slot
+     */
+    ReceiveSlots(int slots, IntConsumer takenNow) {
+        this.takenNow = takenNow;
         lasting = new Semaphore(slots / 2);
         turns = new Semaphore(Math.max(1, slots / 8), true);
         polledTurns = new Semaphore(Math.max(1, slots / 8));
@@ -41,7 +50,13 @@ final class ReceiveSlots {
 
     /** Takes a lasting place, if there is one. */
     boolean tryTakeLasting() {
-        return lasting.tryAcquire();
+        return lasting.tryAcquire() && counted();
+    }
+
+    /** Counts a place; true. */
+    private boolean counted() {
+        takenNow.accept(taken.incrementAndGet());
+        return true;
     }
 
     /** Takes a place if there is one now; null: there is none. */
@@ -50,7 +65,7 @@ final class ReceiveSlots {
         if (tryTakeLasting()) {
             return Place.LASTING;
         }
-        return polledTurns.tryAcquire() ? Place.POLLED_TURN : null;
+        return polledTurns.tryAcquire() && counted() ? Place.POLLED_TURN : null;
     }
 
     /**
@@ -68,7 +83,8 @@ final class ReceiveSlots {
         try {
             while (true) {
                 try {
-                    if (turns.tryAcquire(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                    if (turns.tryAcquire(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)
+                            && counted()) {
                         return Place.TURN;
                     }
                     throw new LiteTimeoutException(
@@ -86,6 +102,7 @@ final class ReceiveSlots {
 
     /** Returns a place. */
     void giveBack(Place place) {
+        taken.decrementAndGet();
         switch (place) {
             case LASTING -> lasting.release();
             case TURN -> turns.release();

@@ -44,8 +44,8 @@ final class RpcCommandPath {
     }
 
     /** Acquires a slot; {@link DataPath#returnSlot} must follow. */
-    int acquire(String what, long timeoutNs) {
-        int slot = data.slots().acquire(System.nanoTime() + timeoutNs);
+    int acquire(SlotPool.Use use, String what, long timeoutNs) {
+        int slot = data.slots().acquire(use, System.nanoTime() + timeoutNs);
         if (slot < 0) {
             if (!session.isOpen()) {
                 throw session.lost();
@@ -87,8 +87,8 @@ final class RpcCommandPath {
     }
 
     /** Acquires a slot without waiting; {@link DataPath#returnSlot} must follow. Returns -1 if none is free. */
-    int tryAcquire() {
-        int slot = data.slots().tryAcquire();
+    int tryAcquire(SlotPool.Use use) {
+        int slot = data.slots().tryAcquire(use);
         if (slot >= 0) {
             data.slots().workFor(slot, NO_HANDLE);
         }

@@ -86,7 +86,7 @@ final class Session {
         this.counts = counts;
         Turns turns = new Turns();
         data = new DataPath(memory, welcome.area(), config.spins(), turns, counts);
-        receives = new ReceiveSlots(welcome.area().slots());
+        receives = new ReceiveSlots(welcome.area().slots(), data.slots()::noteReceives);
         async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT, new HelpedFutures(data::help));
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
         channels = new ClientChannels(this, config.spins(), turns);

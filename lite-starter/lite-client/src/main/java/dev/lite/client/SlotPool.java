@@ -43,9 +43,16 @@ final class SlotPool {
     /** Whether the node has completed the command in a slot; reads the shared memory. */
     private final IntPredicate completed;
 
+    /** Calls and waits for locks get none of the last slots, and receives none of these. */
+    private final int keptForOthers;
+    /** The most receives at once so far, which need slots as well. */
+    private final AtomicInteger receives = new AtomicInteger();
+
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot became free. */
     private final Condition released = lock.newCondition();
+    /** Likewise, for calls. */
+    private final Condition releasedForCalls = lock.newCondition();
     /** A slot was released or quarantined. */
     private final Condition returned = lock.newCondition();
     /** How many slots long transfers have beyond the first one of each. */
@@ -56,24 +63,55 @@ final class SlotPool {
     /** Written under the lock. */
     private volatile boolean closed;
 
+    /**
+     * What a slot is for. Calls and waits for locks last until another application answers. It may wait for an answer of this one, so
+     * they must leave slots for what receives and sends that answer.
+     */
+    enum Use {
+        /** A call, or a wait for a lock. */
+        CALL,
+        /** Receives calls or messages, and lasts until one comes. */
+        RECEIVE,
+        /** An answer, a transfer and all else that the node ends soon. */
+        OTHER
+    }
+
     SlotPool(int slots, IntPredicate completed) {
         if (slots < 1 || slots > SessionArea.SLOTS_MAX) {
             throw new IllegalArgumentException("slots: %d; must be 1 to %d".formatted(slots, SessionArea.SLOTS_MAX));
         }
         this.slots = slots;
         this.completed = completed;
+        keptForOthers = slots < 4 ? 0 : Math.max(1, slots / 8);
         states = new long[slots * STRIDE];
         handles = new long[slots * STRIDE];
     }
 
-    /** Returns a free slot, which the caller owns then, or -1. */
+    /** So many receives are under way at once. */
+    void noteReceives(int count) {
+        if (count > receives.get()) {
+            receives.accumulateAndGet(count, Math::max);
+        }
+    }
+
+    /** The slots below this one are for calls, too. */
+    private int belowForCalls() {
+        return Math.max(1, slots - keptForOthers - Math.max(keptForOthers, receives.get()));
+    }
+
+    /** {@link #tryAcquire(Use)} for a short operation. */
     int tryAcquire() {
-        int slot = find();
+        return tryAcquire(Use.OTHER);
+    }
+
+    /** Returns a free slot, which the caller owns then, or -1. */
+    int tryAcquire(Use use) {
+        int slot = find(use);
         if (slot < 0 && lock.tryLock()) {
             try {
                 if (!closed) {
                     reclaimQuarantined();
-                    slot = find();
+                    slot = find(use);
                 }
             } finally {
                 lock.unlock();
@@ -101,16 +139,42 @@ final class SlotPool {
         further.getAndAdd(-count);
     }
 
-    private int find() {
-        int first = (int) (Thread.currentThread().threadId() % slots);
-        for (int i = 0; i < slots; i++) {
-            int slot = first + i < slots ? first + i : first + i - slots;
-            if ((long) LONGS.getOpaque(states, slot * STRIDE) == FREE
-                    && LONGS.compareAndSet(states, slot * STRIDE, (long) FREE, (long) BUSY)) {
+    private int find(Use use) {
+        return switch (use) {
+            case CALL -> find(belowForCalls());
+            case RECEIVE -> findLast(slots - keptForOthers);
+            case OTHER -> find(slots);
+        };
+    }
+
+    private int find(int below) {
+        int first = (int) (Thread.currentThread().threadId() % below);
+        for (int i = 0; i < below; i++) {
+            int slot = first + i < below ? first + i : first + i - below;
+            if (take(slot)) {
                 return slot;
             }
         }
         return -1;
+    }
+
+    private int findLast(int below) {
+        for (int slot = below - 1; slot >= 0; slot--) {
+            if (take(slot)) {
+                return slot;
+            }
+        }
+        return -1;
+    }
+
+    private boolean take(int slot) {
+        return (long) LONGS.getOpaque(states, slot * STRIDE) == FREE
+                && LONGS.compareAndSet(states, slot * STRIDE, (long) FREE, (long) BUSY);
+    }
+
+    /** {@link #acquire(Use, long)} for a short operation. */
+    int acquire(long deadlineNs) {
+        return acquire(Use.OTHER, deadlineNs);
     }
 
     /**
@@ -119,12 +183,13 @@ final class SlotPool {
      * @param deadlineNs of {@link System#nanoTime}
      * @return the slot, or -1 when the deadline passed or the pool was closed
      */
-    int acquire(long deadlineNs) {
-        int slot = tryAcquire();
-        return slot >= 0 ? slot : acquireSlowly(deadlineNs);
+    int acquire(Use use, long deadlineNs) {
+        int slot = tryAcquire(use);
+        return slot >= 0 ? slot : acquireSlowly(use, deadlineNs);
     }
 
-    private int acquireSlowly(long deadlineNs) {
+    private int acquireSlowly(Use use, long deadlineNs) {
+        Condition free = use == Use.CALL ? releasedForCalls : released;
         boolean interrupted = false;
         lock.lock();
         try {
@@ -132,7 +197,7 @@ final class SlotPool {
             waiters.incrementAndGet();
             while (!closed) {
                 reclaimQuarantined();
-                int slot = find();
+                int slot = find(use);
                 if (slot >= 0) {
                     return slot;
                 }
@@ -142,7 +207,7 @@ final class SlotPool {
                 }
                 try {
                     // Polls, because no one signals when the node completes a quarantined slot.
-                    released.awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS));
+                    boolean unused = free.awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS)) > 0;
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
@@ -210,7 +275,8 @@ final class SlotPool {
         if (waiters.get() != 0) {
             lock.lock();
             try {
-                released.signal();
+                released.signal(); // one of each: the first of them may not be able to use this slot
+                releasedForCalls.signal();
                 returned.signalAll();
             } finally {
                 lock.unlock();
@@ -253,6 +319,7 @@ final class SlotPool {
         try {
             closed = true;
             released.signalAll();
+            releasedForCalls.signalAll();
         } finally {
             lock.unlock();
         }

@@ -95,6 +95,67 @@ class SlotPoolTest {
         assertThat(pool.acquire(in(Duration.ofSeconds(10)))).isEqualTo(-1);
     }
 
+    private static int takeAll(SlotPool pool, SlotPool.Use use) {
+        int count = 0;
+        while (pool.tryAcquire(use) >= 0) {
+            count++;
+        }
+        return count;
+    }
+
+    /** Else an application that calls and serves could wait for its own answers. */
+    @Test
+    void callsLeaveSlotsForReceivesAndBothForAnswers() {
+        SlotPool pool = new SlotPool(64, slot -> false);
+        assertThat(takeAll(pool, SlotPool.Use.CALL)).isEqualTo(48);
+        assertThat(pool.acquire(SlotPool.Use.CALL, soon())).isEqualTo(-1);
+        assertThat(takeAll(pool, SlotPool.Use.RECEIVE)).isEqualTo(8);
+        assertThat(takeAll(pool, SlotPool.Use.OTHER)).isEqualTo(8);
+    }
+
+    @Test
+    void callsLeaveAsManySlotsAsThereEverWereReceives() {
+        SlotPool pool = new SlotPool(64, slot -> false);
+        pool.noteReceives(20);
+        pool.noteReceives(3);
+        assertThat(takeAll(pool, SlotPool.Use.CALL)).isEqualTo(36);
+        assertThat(takeAll(pool, SlotPool.Use.RECEIVE)).isEqualTo(20);
+        pool.noteReceives(48);
+        assertThat(takeAll(pool, SlotPool.Use.OTHER)).isEqualTo(8);
+    }
+
+    @Test
+    void everyKindGetsASlotOfASmallSession() {
+        for (int slots = 1; slots <= 8; slots++) {
+            SlotPool pool = new SlotPool(slots, slot -> false);
+            pool.noteReceives(48);
+            for (SlotPool.Use use : SlotPool.Use.values()) {
+                int slot = pool.tryAcquire(use);
+                assertThat(slot).as("%s of %d slots", use, slots).isNotNegative();
+                pool.release(slot);
+            }
+        }
+    }
+
+    @Test
+    void aReleasedSlotWakesWhoCanUseIt() throws InterruptedException {
+        SlotPool pool = new SlotPool(4, slot -> false); // two for calls
+        for (int i = 0; i < 4; i++) {
+            assertThat(pool.tryAcquire()).isNotNegative();
+        }
+        AtomicInteger call = new AtomicInteger(-2);
+        AtomicInteger other = new AtomicInteger(-2);
+        Thread calling =
+                Thread.ofPlatform().start(() -> call.set(pool.acquire(SlotPool.Use.CALL, in(Duration.ofSeconds(60)))));
+        Thread answering = Thread.ofPlatform().start(() -> other.set(pool.acquire(in(Duration.ofSeconds(60)))));
+        pool.release(3);
+        assertThat(answering.join(Duration.ofSeconds(10))).isTrue();
+        assertThat(other).hasValue(3);
+        pool.release(0);
+        assertThat(calling.join(Duration.ofSeconds(10))).isTrue();
+        assertThat(call).hasValue(0);
+    }
+
     @Test
     void closingWakesThreadsThatWaitForASlot() throws InterruptedException {
         SlotPool pool = new SlotPool(1, slot -> false);

@@ -27,6 +27,7 @@ import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
+import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.CallContexts;
@@ -45,10 +46,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls and messages of applications that are attached to two real nodes. */
 class AttachedRpcTest {
@@ -78,11 +82,16 @@ class AttachedRpcTest {
     }
 
     private Lite startNode(String name) {
+        return startNode(name, NodeChannels.CHANNELS_DEFAULT);
+    }
+
+    private Lite startNode(String name, int channels) {
         InMemoryDirectory view = store.open();
         opened.push(view);
         LiteNode node = LiteNode.start(
                 LiteNodeConfig.builder("c", name, 64L << 20, directory.resolve(name))
                         .arena(directory.resolve("arenas"), false)
+                        .channelsMax(channels)
                         .build(),
                 view,
                 List.of(new ShmFabricProvider()));
@@ -188,6 +197,39 @@ class AttachedRpcTest {
             replies.add(caller.rpc().callAsync("n1", "echo", bytes("number " + i), GENEROUS));
         }
         for (int i = 0; i < 500; i++) {
+            assertThat(replies.get(i).join()).asString().isEqualTo("number " + i);
+        }
+    }
+
+    /** Its receives and answers need slots of its session as well. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anApplicationThatCallsItselfFromManyThreadsAnswersThemAll(boolean handles) {
+        Lite app = startNode("n2", 0);
+        if (handles) {
+            app.rpc().register("echo", 8, RpcCall::request);
+        } else {
+            RpcServer served = app.rpc().serve("echo");
+            Thread unused = Thread.ofPlatform().daemon().start(() -> {
+                while (true) {
+                    RpcCall call = served.receive(GENEROUS);
+                    call.reply(call.request());
+                }
+            });
+        }
+        CountDownLatch begin = new CountDownLatch(1);
+        List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+        for (int i = 0; i < 300; i++) {
+            byte[] request = bytes("number " + i);
+            replies.add(CompletableFuture.supplyAsync(
+                    () -> {
+                        Waits.await(begin);
+                        return app.rpc().call("n2", "echo", request, GENEROUS);
+                    },
+                    task -> Thread.ofVirtual().start(task)));
+        }
+        begin.countDown();
+        for (int i = 0; i < 300; i++) {
             assertThat(replies.get(i).join()).asString().isEqualTo("number " + i);
         }
     }
