@@ -1,28 +1,48 @@
 package dev.lite.session.channel;
 
-import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.DeadlineSweeper;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntConsumer;
+import java.util.function.LongSupplier;
 
 /**
- * The calls of a link that no thread waits for. Exactly one thread ends a call: the one that clears its bit. That thread then owns the
+ * The calls of a link that no thread waits for. Exactly one thread ends a call: the one that claims it. That thread then owns the
  * slot. Any thread, in the memory.
+ *
+ * <p>A claim is of one call, not of whatever call the slot has by now: the sweep reads which call the slot has, then that call's deadline,
+ * and then claims that call. If the slot has another call meanwhile, the claim changes nothing, and a reply to that one finds it.
  */
 final class StartedCalls {
     private final ChannelMemory memory;
     private final IntConsumer ender;
-    /** A bit for each slot whose call is under way. */
+    private final LongSupplier clock;
+
+    /**
+     * A bit for each slot whose call is under way. Set before the call is in {@link #calls}, and cleared by the claim, before the slot may
+     * have another call: a bit may come early, but a call under way always has its bit.
+     */
     private final AtomicLong underWay = new AtomicLong();
-    /** By slot; written before its bit is set. */
+
+    /** By slot: a number that grows when a call begins, to an odd one, and when it is claimed, to an even one. */
+    private final AtomicLongArray calls;
+
+    /** By slot; written before its call is in {@link #calls}. */
     private final long[] deadlinesNs;
 
     private final DeadlineSweeper deadlines = new DeadlineSweeper(this::sweep);
 
     /** @param ender ends the call of a slot; must not block or throw */
     StartedCalls(ChannelMemory memory, IntConsumer ender) {
+        this(memory, ender, System::nanoTime);
+    }
+
+    /** @param clock {@link System#nanoTime}, or that of a test */
+    StartedCalls(ChannelMemory memory, IntConsumer ender, LongSupplier clock) {
         this.memory = memory;
         this.ender = ender;
+        this.clock = clock;
+        calls = new AtomicLongArray(memory.area.slots());
         deadlinesNs = new long[memory.area.slots()];
     }
 
@@ -34,22 +54,35 @@ final class StartedCalls {
     void begin(int slot, long deadlineNs) {
         deadlinesNs[slot] = deadlineNs;
         long unused = underWay.getAndAdd(1L << slot); // the bit is not in it
+        long unusedToo = calls.incrementAndGet(slot);
         try {
-            deadlines.sweepAfter(deadlineNs); // after the bit, which a sweep that covers the deadline must see
+            deadlines.sweepAfter(deadlineNs); // after the call, which a sweep that covers the deadline must see
         } catch (RuntimeException | Error e) {
             if (claim(slot)) {
                 throw e;
             } // else another thread ends the call
         }
-        if (memory.isEnded()) { // either this thread sees that here, or the end sees the bit
+        if (memory.isEnded()) { // either this thread sees that here, or the end sees the call
             tryEnd(slot);
         }
     }
 
     /** Whether the slot has such a call that no other thread ends. Then this thread {@linkplain #end ends} it. */
     boolean claim(int slot) {
-        long bit = 1L << slot;
-        return underWay.get() != 0 && (underWay.getAndUpdate(bits -> bits & ~bit) & bit) != 0;
+        return underWay.get() != 0 && claim(slot, calls.get(slot));
+    }
+
+    /** @param call what was read of {@link #calls}, perhaps long ago */
+    private boolean claim(int slot, long call) {
+        if (!isUnderWay(call) || !calls.compareAndSet(slot, call, call + 1)) {
+            return false;
+        }
+        long unused = underWay.getAndAdd(-(1L << slot)); // the bit is in it
+        return true;
+    }
+
+    private static boolean isUnderWay(long call) {
+        return (call & 1) != 0;
     }
 
     /** Ends the call of a slot, which the thread has {@linkplain #claim claimed}. */
@@ -71,39 +104,26 @@ final class StartedCalls {
     }
 
     /** Ends the calls whose deadline has passed. Not in the memory. */
-    private void sweep() {
+    void sweep() {
         if (!memory.enter()) {
             return; // all have ended
         }
         try {
             for (long bits = underWay.get(); bits != 0; bits &= bits - 1) {
                 int slot = Long.numberOfTrailingZeros(bits);
-                if (!isLate(slot)) {
-                    deadlines.sweepAfter(deadlinesNs[slot]);
-                } else if (claim(slot)) {
-                    endLate(slot);
+                long call = calls.get(slot); // before its deadline
+                if (!isUnderWay(call)) {
+                    continue; // one that begins just now asks for a sweep after this one
+                }
+                long deadlineNs = deadlinesNs[slot];
+                if (clock.getAsLong() - deadlineNs < 0) {
+                    deadlines.sweepAfter(deadlineNs);
+                } else if (claim(slot, call)) {
+                    end(slot);
                 }
             }
         } finally {
             memory.exit();
         }
-    }
-
-    /** The slot's bit was cleared. Since the look at its deadline, the call may have ended, and the slot may have another one. */
-    private void endLate(int slot) {
-        if (isLate(slot)) {
-            end(slot);
-            return;
-        }
-        long unused = underWay.getAndAdd(1L << slot);
-        deadlines.sweepAfter(deadlinesNs[slot]);
-        int state = SlotWord.state(RawMemory.getIntVolatile(memory.word(slot)));
-        if (state == SlotWord.DONE || memory.isEnded()) { // nobody else saw that meanwhile
-            tryEnd(slot);
-        }
-    }
-
-    private boolean isLate(int slot) {
-        return System.nanoTime() - deadlinesNs[slot] >= 0;
     }
 }
