@@ -48,6 +48,9 @@ public interface Lite extends AutoCloseable {
      */
     List<NodeInfo> nodes();
 
+    /** The session's deadline: how long an operation may wait unless the call names its own deadline. Positive; always the same. */
+    Duration deadline();
+
     /** What the session has done and holds now. Asks no node; cheap enough to be read every second. */
     default LiteStatistics statistics() {
         return LiteStatistics.NONE;

@@ -60,6 +60,11 @@ public final class LiteClient implements Lite {
     }
 
     @Override
+    public Duration deadline() {
+        return Duration.ofNanos(session.deadlineNs());
+    }
+
+    @Override
     public List<NodeInfo> nodes() {
         return session.nodes(session.deadlineNs());
     }

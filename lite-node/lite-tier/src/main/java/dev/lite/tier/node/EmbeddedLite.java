@@ -66,6 +66,11 @@ final class EmbeddedLite implements Lite {
     }
 
     @Override
+    public Duration deadline() {
+        return deadline;
+    }
+
+    @Override
     public List<NodeInfo> nodes() {
         return session.nodes();
     }

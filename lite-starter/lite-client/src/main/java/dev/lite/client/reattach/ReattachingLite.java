@@ -6,6 +6,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * Applications get one from {@link Lite#attach}. Any thread.
  */
 public final class ReattachingLite implements Lite {
+    private final Duration deadline;
     private final SessionKeeper keeper;
     private final LtMemory memory;
     private final LtRpc rpc;
@@ -24,6 +26,7 @@ public final class ReattachingLite implements Lite {
     private final CompletableFuture<String> ended = new CompletableFuture<>();
 
     private ReattachingLite(AttachOptions options, Function<AttachOptions, Lite> attach) {
+        deadline = options.deadline();
         keeper = new SessionKeeper(options, attach);
         memory = new ReattachingMemory(keeper);
         rpc = new ReattachingRpc(keeper);
@@ -57,6 +60,11 @@ public final class ReattachingLite implements Lite {
     @Override
     public String nodeName() {
         return keeper.nodeName();
+    }
+
+    @Override
+    public Duration deadline() {
+        return deadline;
     }
 
     /** Makes one attempt to attach if the session is lost: people and health checks call this, and want an answer soon. */

@@ -78,6 +78,11 @@ public final class FakeLite implements Lite {
     }
 
     @Override
+    public Duration deadline() {
+        return options.deadline();
+    }
+
+    @Override
     public LiteStatistics statistics() {
         return statistics;
     }

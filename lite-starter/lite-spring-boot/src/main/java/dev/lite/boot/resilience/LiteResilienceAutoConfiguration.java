@@ -1,15 +1,11 @@
 package dev.lite.boot.resilience;
 
 import dev.lite.api.Lite;
-import dev.lite.api.Lite.AttachOptions;
 import dev.lite.boot.LiteClientAutoConfiguration;
-import dev.lite.boot.LiteClientProperties;
 import io.github.resilience4j.bulkhead.BulkheadRegistry;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
 import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
 import io.github.resilience4j.retry.RetryRegistry;
-import java.time.Duration;
-import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -34,7 +30,6 @@ public final class LiteResilienceAutoConfiguration {
     @Bean
     static BeanPostProcessor liteResiliencePostProcessor(
             ObjectProvider<LiteResilienceProperties> properties,
-            ObjectProvider<LiteClientProperties> clientProperties,
             ObjectProvider<CircuitBreakerRegistry> circuitBreakers,
             ObjectProvider<RetryRegistry> retries,
             ObjectProvider<BulkheadRegistry> bulkheads,
@@ -49,7 +44,6 @@ public final class LiteResilienceAutoConfiguration {
                 return Resilience.isOn(configured)
                         ? new ResilientLite(
                                 lite,
-                                deadline(clientProperties.getIfAvailable()),
                                 configured,
                                 new Resilience.Registries(
                                         circuitBreakers.getIfAvailable(CircuitBreakerRegistry::ofDefaults),
@@ -59,9 +53,5 @@ public final class LiteResilienceAutoConfiguration {
                         : bean;
             }
         };
-    }
-
-    private static Duration deadline(@Nullable LiteClientProperties properties) {
-        return properties == null ? AttachOptions.DEADLINE_DEFAULT : properties.deadline();
     }
 }

@@ -52,13 +52,10 @@ final class Resilience {
             BulkheadRegistry bulkheads,
             RateLimiterRegistry rateLimiters) {}
 
-    /**
-     * @param lite the session that all of this protects
-     * @param deadline the session's
-     */
-    Resilience(Lite lite, Duration deadline, LiteResilienceProperties properties, Registries registries) {
+    /** @param lite the session that all of this protects */
+    Resilience(Lite lite, LiteResilienceProperties properties, Registries registries) {
         this.lite = lite;
-        this.deadline = deadline;
+        deadline = lite.deadline();
         circuitBreakers = properties.circuitBreaker().enabled() ? registries.circuitBreakers() : null;
         circuitBreakerConfig = config(properties.circuitBreaker());
         retry = properties.retry().enabled()

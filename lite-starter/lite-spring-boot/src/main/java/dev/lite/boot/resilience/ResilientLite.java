@@ -18,9 +18,9 @@ final class ResilientLite implements Lite {
     private final LtMemory memory;
     private final LtRpc rpc;
 
-    ResilientLite(Lite lite, Duration deadline, LiteResilienceProperties properties, Resilience.Registries registries) {
+    ResilientLite(Lite lite, LiteResilienceProperties properties, Resilience.Registries registries) {
         this.lite = lite;
-        Resilience resilience = new Resilience(lite, deadline, properties, registries);
+        Resilience resilience = new Resilience(lite, properties, registries);
         memory = properties.retry().enabled() ? new ResilientMemory(lite.memory(), resilience) : lite.memory();
         boolean calls = properties.circuitBreaker().enabled()
                 || properties.bulkhead().enabled()
@@ -46,6 +46,11 @@ final class ResilientLite implements Lite {
     @Override
     public String nodeName() {
         return lite.nodeName();
+    }
+
+    @Override
+    public Duration deadline() {
+        return lite.deadline();
     }
 
     @Override

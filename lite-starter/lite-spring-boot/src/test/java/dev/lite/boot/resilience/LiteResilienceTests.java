@@ -16,6 +16,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcOutcome;
+import dev.lite.boot.AttachOptionsCustomizer;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.testing.Waits;
@@ -28,10 +29,13 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -39,19 +43,20 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 class LiteResilienceTests {
 
     private static final Duration DEADLINE = Waits.seconds(20);
+    private static final Duration SHORT = Duration.ofMillis(50);
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
 
     private final FakeLite lite = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x")).knowing("a", 7);
     private final CircuitBreakerRegistry circuitBreakers = CircuitBreakerRegistry.ofDefaults();
     private final RetryRegistry retries = RetryRegistry.ofDefaults();
 
-    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+    private final ApplicationContextRunner withoutSession = new ApplicationContextRunner()
             .withConfiguration(
                     AutoConfigurations.of(LiteResilienceAutoConfiguration.class, LiteClientAutoConfiguration.class))
-            .withBean(Lite.class, () -> lite)
             .withBean(CircuitBreakerRegistry.class, () -> circuitBreakers)
             .withBean(RetryRegistry.class, () -> retries)
             .withPropertyValues("lite.client.resilience.retry.wait-duration=1ms");
+    private final ApplicationContextRunner runner = withoutSession.withBean(Lite.class, () -> lite);
 
     private void serve(boolean reachable) {
         lite.rpc().unreachable = !reachable;
@@ -230,24 +235,51 @@ class LiteResilienceTests {
         });
     }
 
+    /** A customizer may change the deadline of the properties. */
     @Test
     void nothingIsRepeatedAfterTheDeadlineOfTheSession() {
-        runner.withPropertyValues("lite.client.deadline=50ms").run(context -> {
-            LtMemory memory = context.getBean(LtMemory.class);
-            LmrHandle handle = memory.map("a", Permission.READ, Permission.WRITE);
-            // Each attempt lasts as long as the deadline allows.
-            lite.whenMapping = () -> Waits.pass(Duration.ofMillis(50));
-            lite.known("a").whenCalled = lite.whenMapping;
-            lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
-            assertThatThrownBy(() -> memory.map("a", Permission.READ)).hasMessage("no ZooKeeper");
-            lite.known("a").failures.add(new LmrUnavailableException("broken"));
-            assertThatThrownBy(() -> handle.read(0, new byte[8])).hasMessage("broken");
-            lite.known("a").failures.add(new LmrUnavailableException("broken"));
-            assertThatThrownBy(() -> handle.getLong(0)).hasMessage("broken");
-            lite.known("a").failures.add(new NodeUnreachableException("not connected"));
-            assertThatThrownBy(() -> handle.write(0, new byte[8])).hasMessage("not connected");
-            assertThat(lite.known("a").calls).hasValue(3);
-        });
+        AtomicReference<FakeLite> attached = new AtomicReference<>();
+        withoutSession
+                .withPropertyValues("lite.client.deadline=1h")
+                .withBean(AttachOptionsCustomizer.class, () -> options -> options.withDeadline(SHORT))
+                .withBean(BeanPostProcessor.class, () -> new BeanPostProcessor() {
+                    @Override
+                    public Object postProcessBeforeInitialization(Object bean, String name) {
+                        if (bean instanceof FakeLite unprotected) {
+                            attached.set(unprotected);
+                        }
+                        return bean;
+                    }
+                })
+                .run(context -> assertNothingIsRepeatedAfterTheDeadline(
+                        context.getBean(LtMemory.class), Objects.requireNonNull(attached.get())));
+    }
+
+    /** Such as that of an embedded node, which does not know the properties of the client. */
+    @Test
+    void nothingIsRepeatedAfterTheDeadlineOfASessionOfTheApplication() {
+        FakeLite own = new FakeLite(lite.options.withDeadline(SHORT));
+        withoutSession
+                .withPropertyValues("lite.client.deadline=1h")
+                .withBean(Lite.class, () -> own)
+                .run(context -> assertNothingIsRepeatedAfterTheDeadline(context.getBean(LtMemory.class), own));
+    }
+
+    private static void assertNothingIsRepeatedAfterTheDeadline(LtMemory memory, FakeLite session) {
+        FakeLite known = session.knowing("a", 7);
+        LmrHandle handle = memory.map("a", Permission.READ, Permission.WRITE);
+        // Each attempt lasts as long as the deadline allows.
+        known.whenMapping = () -> Waits.pass(SHORT);
+        known.known("a").whenCalled = known.whenMapping;
+        known.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+        assertThatThrownBy(() -> memory.map("a", Permission.READ)).hasMessage("no ZooKeeper");
+        known.known("a").failures.add(new LmrUnavailableException("broken"));
+        assertThatThrownBy(() -> handle.read(0, new byte[8])).hasMessage("broken");
+        known.known("a").failures.add(new LmrUnavailableException("broken"));
+        assertThatThrownBy(() -> handle.getLong(0)).hasMessage("broken");
+        known.known("a").failures.add(new NodeUnreachableException("not connected"));
+        assertThatThrownBy(() -> handle.write(0, new byte[8])).hasMessage("not connected");
+        assertThat(known.known("a").calls).hasValue(3);
     }
 
     @Test
