@@ -300,7 +300,8 @@ public interface LmrHandle extends AutoCloseable {
      * @throws LmrPermissionException when this is not a master's handle
      * @throws LimitExceededException when that node has too little free memory, or too little for this principal; nothing was moved
      * @throws NodeUnreachableException when the node is not alive or does not answer
-     * @throws LmrUnavailableException when another master changed the LMR at the same time; nothing was moved
+     * @throws LmrUnavailableException when another master changed the LMR at the same time, or a node that has bytes of it restarted with a
+     *     new arena, so that these are lost; nothing was moved
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
      * @throws LiteTimeoutException when the deadline passed first; the move is completed or undone in the background
      */

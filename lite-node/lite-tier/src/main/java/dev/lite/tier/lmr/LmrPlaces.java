@@ -10,6 +10,7 @@ import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
+import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -56,12 +57,17 @@ public final class LmrPlaces {
      * @throws LmrUnavailableException if a node has another arena now
      */
     void requireArenas(LmrRecord lmr, @Nullable String name, Deadline deadline) {
-        for (Share share : lmr.shares()) {
+        requireArenas(lmr.id(), lmr.shares(), name, deadline);
+    }
+
+    /** {@link #requireArenas(LmrRecord, String, Deadline)} for some parts of an LMR. */
+    void requireArenas(long lmrId, List<Share> shares, @Nullable String name, Deadline deadline) {
+        for (Share share : shares) {
             UUID there = share.node() == self ? arena.id() : arenaOf(owner(share.node(), deadline));
             if (there != null && !there.equals(share.arena())) {
                 throw new LmrUnavailableException("%s: node %s restarted with a new arena; its old data is lost"
                         .formatted(
-                                name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
+                                name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmrId,
                                 nodeName(share.node())));
             }
         }

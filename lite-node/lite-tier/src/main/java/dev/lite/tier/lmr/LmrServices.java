@@ -76,7 +76,7 @@ public final class LmrServices {
         extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
         reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents, executor);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
-        masters = new Masters(self, directory, records, mappers, calls, work, allocation, reclaimer, executor);
+        masters = new Masters(self, directory, records, mappers, calls, work, places, allocation, reclaimer, executor);
         masterOperations = new MasterOperations(records, masters, calls, reclaimer);
         changes = new MappingChanges(
                 self.name(), mappings, fencing, remoteMemory, records, calls, masters, places, deadline);

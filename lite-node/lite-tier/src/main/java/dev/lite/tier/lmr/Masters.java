@@ -82,6 +82,7 @@ public final class Masters {
     private final Mappers mappers;
     private final LmrCalls calls;
     private final WorkCalls work;
+    private final LmrPlaces places;
     private final Allocation allocation;
     private final Reclaimer reclaimer;
     private final Executor executor;
@@ -96,6 +97,7 @@ public final class Masters {
             Mappers mappers,
             LmrCalls calls,
             WorkCalls work,
+            LmrPlaces places,
             Allocation allocation,
             Reclaimer reclaimer,
             Executor executor) {
@@ -105,6 +107,7 @@ public final class Masters {
         this.mappers = mappers;
         this.calls = calls;
         this.work = work;
+        this.places = places;
         this.allocation = allocation;
         this.reclaimer = reclaimer;
         this.executor = executor;
@@ -347,7 +350,7 @@ public final class Masters {
             }
             notifyMappers(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
-            copyAll(move, held.lmr(), destination, copies, deadline);
+            copyAll(name, move, held.lmr(), destination, copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
             requireWanted(destination, id);
             before = copied.lmr();
@@ -531,6 +534,7 @@ public final class Masters {
 
     /** Makes every node copy the bytes that it holds. The nodes work in parallel; each copies piece by piece. */
     private void copyAll(
+            @Nullable String name,
             Move move,
             LmrRecord from,
             Destination destination,
@@ -562,6 +566,11 @@ public final class Masters {
         // Every step has the deadline.
         shares.forEach(CompletableFuture::join);
         RuntimeException failed = failure.get();
+        if (failed
+                instanceof
+                LmrFreedException) { // also if a node does not have the bytes any more, with its former arena
+            places.requireArenas(from.id(), without(from.shares(), to.shares()), name, deadline);
+        }
         if (failed != null) {
             throw failed;
         }

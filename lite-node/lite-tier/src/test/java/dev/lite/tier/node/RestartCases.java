@@ -115,7 +115,13 @@ interface RestartCases extends NodeCases {
 
         LmrHandle master = lite.memory().map("lost", Permission.MASTER);
         assertThatThrownBy(() -> master.read(0, new byte[1])).isInstanceOf(LmrPermissionException.class);
-        assertThatThrownBy(() -> master.moveTo("n1")).isInstanceOf(LiteException.class);
+        LmrHandle atLoser = cluster.attach(2).memory().map("lost", Permission.MASTER);
+        for (LmrHandle moving : List.of(master, atLoser)) {
+            assertThatThrownBy(() -> moving.moveTo("n1"))
+                    .isInstanceOf(LmrUnavailableException.class)
+                    .hasMessageContaining("LMR \"lost\": node n2 restarted with a new arena; its old data is lost");
+        }
+        atLoser.unmap();
         master.grant("other", Set.of(Permission.READ));
         assertThatThrownBy(() -> lite.memory().map("lost", Permission.MASTER, DATA))
                 .isInstanceOf(LmrUnavailableException.class);
