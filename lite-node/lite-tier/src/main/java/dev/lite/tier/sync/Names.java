@@ -219,6 +219,11 @@ final class Names<T> {
 
     /**
      * Whether a session uses the object of a word, or one of its tickets or parties is left. If not, the object ends now.
+     *
+     * <p>Nobody ends an object without sessions at the moment when its last ticket or party goes, and the home that asked does not ask again
+     * until its next scan. So such an object stays for longer, with its word: at most until {@link Retirement} asks after that scan. If the
+     * home has lost the word, nobody asks; then it stays until a session opens and leaves its name, or {@link #requireRoom} needs the room.
+     * Until then it counts as one of the {@code namesMax} names, and delays nobody.
      */
     boolean uses(long id) {
         Entry<T> entry = byId.get(id);

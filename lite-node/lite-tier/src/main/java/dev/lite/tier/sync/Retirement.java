@@ -267,7 +267,10 @@ final class Retirement {
         }
     }
 
-    /** Removes the words that a node uses: that node reports when it leaves them. */
+    /**
+     * Removes the words that a node uses from the candidates: that node reports when it leaves them. It does not report a word that only a
+     * ticket or a party was left of: the next scan of the arena for orphans finds it, after an hour or so.
+     */
     private void removeUsed(Kind kind, List<Candidate> unused) {
         List<Candidate> asked = unused.stream()
                 .filter(candidate -> candidate.word.kind() == kind)
