@@ -85,7 +85,7 @@ final class Crew implements RpcHandler, AutoCloseable {
         try {
             if (workers.remove(worker.id) != null && current != null) {
                 for (Plan.Slot slot : worker.slots) {
-                    current.plan.lose(slot, reason);
+                    current.fail(current.plan.lose(slot, reason));
                 }
             }
             changed.signalAll();
@@ -395,9 +395,16 @@ final class Crew implements RpcHandler, AutoCloseable {
                 reason = plan.inputLost(plan.tasks.get(id), slot, message, System.nanoTime());
             } else if (kind == Wire.Failure.NO_MEMORY && id >= 0) {
                 reason = plan.outOfMemory(plan.tasks.get(id), slot, message, System.nanoTime());
+            } else if (kind == Wire.Failure.UNWRITTEN) {
+                reason = plan.resultsUnwritten(slot, message);
             } else if (id >= 0 && plan.tasks.get(id).isDone()) {
                 reason = null; // a second copy
             }
+            fail(reason);
+        }
+
+        /** The job fails, for the first reason; null: it does not. */
+        private void fail(@Nullable String reason) {
             if (failure == null && reason != null) {
                 failure = reason;
             }

@@ -17,6 +17,10 @@ final class Plan {
     private static final long STRAGGLER_NS_MIN = 1_000_000_000;
     private static final long PAUSE_NS = 200_000_000;
     private static final int LOST_INPUTS_MAX = 50;
+    /** Large, because each loss may be that of another worker. */
+    private static final int LOST_MAX = 50;
+
+    private static final int UNWRITTEN_MAX = 10;
     private static final int NO_MEMORY_MAX = 3;
     private static final int NO_MEMORY_BUT_SOON_MAX = 50;
     /** How long a thread may combine, sort and write accepted results without a word; the first time. */
@@ -90,6 +94,8 @@ final class Plan {
 
         private String againReason = "";
         private int lostInputs;
+        private int lost;
+        private int unwritten;
         private int noMemory;
         private long notBeforeNs = Long.MIN_VALUE;
 
@@ -364,8 +370,32 @@ final class Plan {
         return null;
     }
 
-    /** A thread is lost with its worker, and all its results. */
-    void lose(Slot slot, String reason) {
+    /**
+     * A thread that works cannot write the results of its map tasks. {@link #lose} follows, since its worker registers again; then they run
+     * again.
+     *
+     * @return a reason to fail the job, or null
+     */
+    @Nullable
+    String resultsUnwritten(Slot slot, String message) {
+        String failure = null;
+        for (Task task : maps) {
+            if (task.state == State.DONE && task.owner == slot && ++task.unwritten > UNWRITTEN_MAX) {
+                failure = "the results of the %s could not be written %d times: %s"
+                        .formatted(task, task.unwritten, message);
+            }
+        }
+        return failure;
+    }
+
+    /**
+     * A thread is lost with its worker, and all its results: the tasks run again.
+     *
+     * @return a reason to fail the job, or null
+     */
+    @Nullable
+    String lose(Slot slot, String reason) {
+        String failure = null;
         slots.remove(slot);
         slot.dirty = false;
         slot.runs.clear();
@@ -377,8 +407,12 @@ final class Plan {
                 task.state = State.PENDING;
                 task.owner = null;
                 task.againReason = reason;
+                if (++task.lost > LOST_MAX) {
+                    failure = "the %s was lost %d times with its worker: %s".formatted(task, task.lost, reason);
+                }
             }
         }
+        return failure;
     }
 
     /**
@@ -386,6 +420,7 @@ final class Plan {
      * and writing these results. Only a thread that has nothing to do asks for this, so there is one that can repeat their tasks.
      *
      * @return whether there was one
+     * @throws MrException if a task was lost too often
      */
     boolean abandonStuck(Slot asking, long nowNs) {
         if (!maps.stream().allMatch(Task::isDone)) {
@@ -414,8 +449,11 @@ final class Plan {
 
     private void abandon(Slot slot, String reason) {
         slot.abandoned = true;
-        lose(slot, reason.formatted(slot.worker));
+        String failure = lose(slot, reason.formatted(slot.worker));
         slot.joined = true;
+        if (failure != null) {
+            throw new MrException(failure);
+        }
     }
 
     @Override

@@ -99,6 +99,7 @@ final class TaskThread implements Runnable {
     private void execute(MrWorker.Registration registration, long job, Wire.Order kind, int task, Wire.In order) {
         Wire.Failure failure = Wire.Failure.JOB;
         String message;
+        @Nullable LiteException unwritten = null;
         int blamed = task;
         try {
             Execution current = begin(registration, job);
@@ -123,11 +124,17 @@ final class TaskThread implements Runnable {
             failure = Wire.Failure.NO_MEMORY;
             message = "%s has too little memory for its results: %s".formatted(worker.name(), e.getMessage());
         } catch (LiteException e) {
-            if (e.code() == LiteException.Code.SESSION_LOST || (blamed == NO_TASK && Losses.isLoss(e))) {
+            if (e.code() == LiteException.Code.SESSION_LOST) {
                 throw new MrWorker.MasterLostException(e); // its own results are lost
             }
-            failure = Losses.isLoss(e) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
-            message = "%s: %s".formatted(worker.name(), e.getMessage());
+            if (blamed == NO_TASK && Losses.isLoss(e)) {
+                unwritten = e;
+                failure = Wire.Failure.UNWRITTEN;
+                message = "%s cannot write its results: %s".formatted(worker.name(), e.getMessage());
+            } else {
+                failure = Losses.isLoss(e) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
+                message = "%s: %s".formatted(worker.name(), e.getMessage());
+            }
         } catch (MrException e) {
             message = "%s: %s".formatted(worker.name(), e.getMessage());
         } catch (Throwable e) { // also an Error: without this thread the task would never end
@@ -137,6 +144,9 @@ final class TaskThread implements Runnable {
         }
         Wire.Out out = ask(Wire.Ask.FAILED, registration).number(job).number(blamed);
         registration.call(out.kind(failure).text(shortened(message)), "the reason of a failure");
+        if (unwritten != null) {
+            throw new MrWorker.MasterLostException(unwritten); // its own results are lost
+        }
     }
 
     private static String shortened(String message) {

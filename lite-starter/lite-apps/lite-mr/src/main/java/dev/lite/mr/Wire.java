@@ -42,7 +42,9 @@ final class Wire {
         /** An input was lost with its worker; the task can run again. */
         INPUT_LOST,
         /** The arenas are full; the task runs again a few times, before the job fails. */
-        NO_MEMORY
+        NO_MEMORY,
+        /** A thread cannot write its accepted results. Its worker registers again, so that their tasks run again, a few times. */
+        UNWRITTEN
     }
 
     private Wire() {}

@@ -14,22 +14,23 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A worker that cannot write its results: its tasks run again, and the job does not fail. */
+/** A worker that cannot write its results: its tasks run again, and the job does not fail, unless that never ends. */
 class LostResultsTest {
     @TempDir
     Path directory;
 
-    /** The first call of a method of a session's memory fails. */
-    private static Lite failingOnce(Lite lite, String name, Supplier<LiteException> failure) {
-        AtomicBoolean failed = new AtomicBoolean();
+    /** The first calls of a method of a session's memory fail. */
+    private static Lite failing(Lite lite, String name, int times, Supplier<LiteException> failure) {
+        AtomicInteger calls = new AtomicInteger();
         LtMemory memory = (LtMemory) Proxy.newProxyInstance(
                 LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
-                    if (method.getName().equals(name) && !failed.getAndSet(true)) {
+                    if (method.getName().equals(name) && calls.getAndIncrement() < times) {
                         throw failure.get();
                     }
                     try {
@@ -45,36 +46,71 @@ class LostResultsTest {
                         method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
     }
 
-    /** Runs a job on one worker, whose session fails once at this method, and checks that map tasks ran again. */
-    private void runsAgain(String method, Supplier<LiteException> failure) {
+    /** Runs a job on one worker, for whose session the first calls of this method fail. */
+    private void run(
+            int failures, Supplier<LiteException> failure, BiConsumer<Path, CompletableFuture<JobResult>> check) {
         Path file = TestTexts.write(directory.resolve("text"), 12, 1_000);
         try (TestCluster cluster = TestCluster.start(1, 32 << 20)) {
             MapReduce master = cluster.master(cluster.embedded(0));
-            Lite lite = failingOnce(cluster.embedded(0), method, failure);
+            Lite lite = failing(cluster.embedded(0), "register", failures, failure);
             cluster.keep(MrWorker.start(
                     lite, WorkerOptions.of(TestCluster.GROUP).withName("only").withThreads(1)));
             TestCluster.awaitWorkers(master, 1);
-            CompletableFuture<JobResult> running = CompletableFuture.supplyAsync(
-                    () -> master.run(JobSpec.of(WordCount.class, Input.file(file))), Thread::startVirtualThread);
-            assertThat(running).succeedsWithin(Waits.seconds(60)).satisfies(result -> {
-                assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
-                assertThat(result.again()).anyMatch(again -> again.startsWith("map task 0 again on only"));
-            });
+            check.accept(
+                    file,
+                    CompletableFuture.supplyAsync(
+                            () -> master.run(JobSpec.of(WordCount.class, Input.file(file))),
+                            Thread::startVirtualThread));
         }
+    }
+
+    private void runsAgain(int failures, Supplier<LiteException> failure) {
+        run(
+                failures,
+                failure,
+                (file, running) -> assertThat(running)
+                        .succeedsWithin(Waits.seconds(60))
+                        .satisfies(result -> {
+                            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+                            assertThat(result.again()).anyMatch(again -> again.startsWith("map task 0 again on only"));
+                        }));
     }
 
     @Test
     void aWorkerWithoutAnAnswerWhileItWritesItsResultsRunsItsTasksAgain() {
-        runsAgain("register", () -> new LiteTimeoutException("no answer"));
+        runsAgain(1, () -> new LiteTimeoutException("no answer"));
     }
 
     @Test
     void aWorkerWhoseNodeIsAwayWhileItWritesItsResultsRunsItsTasksAgain() {
-        runsAgain("register", () -> new LmrUnavailableException("the node is away"));
+        runsAgain(1, () -> new LmrUnavailableException("the node is away"));
     }
 
     @Test
     void aWorkerThatLosesItsSessionRunsItsTasksAgain() {
-        runsAgain("register", () -> new SessionLostException("the session was lost"));
+        runsAgain(1, () -> new SessionLostException("the session was lost"));
+    }
+
+    @Test
+    void aWorkerThatCannotWriteItsResultsSomeTimesRunsItsTasksAgainEachTime() {
+        runsAgain(5, () -> new LmrUnavailableException("the node is away"));
+    }
+
+    @Test
+    void aWorkerThatLosesItsSessionSomeTimesRunsItsTasksAgainEachTime() {
+        runsAgain(12, () -> new SessionLostException("the session was lost"));
+    }
+
+    @Test
+    void aWorkerThatCanNeverWriteItsResultsFailsTheJob() {
+        run(
+                Integer.MAX_VALUE,
+                () -> new LiteTimeoutException("no answer"),
+                (file, running) -> assertThat(running)
+                        .failsWithin(Waits.seconds(60))
+                        .withThrowableThat()
+                        .withCauseInstanceOf(MrException.class)
+                        .withMessageContaining("the results of the map task 0 could not be written 11 times")
+                        .withMessageContaining("only cannot write its results: no answer"));
     }
 }

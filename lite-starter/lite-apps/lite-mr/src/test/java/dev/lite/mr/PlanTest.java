@@ -107,6 +107,38 @@ class PlanTest {
     }
 
     @Test
+    void aTaskThatIsLostFiftyTimesRunsAgainBeforeTheJobFails() {
+        for (int i = 1; i <= 51; i++) {
+            Plan.Slot lost = slot("worker " + i);
+            Plan.Task task = next(lost, i * SECOND);
+            assertThat(task.index).isZero();
+            if (i % 2 == 0) {
+                assertThat(plan.accept(task, lost, NOTHING, Map.of(), i * SECOND))
+                        .isTrue();
+            }
+            assertThat(plan.lose(lost, "killed"))
+                    .isEqualTo(i <= 50 ? null : "the map task 0 was lost 51 times with its worker: killed");
+        }
+    }
+
+    @Test
+    void aTaskWhoseResultsCannotBeWrittenTenTimesRunsAgainBeforeTheJobFails() {
+        Plan.Task other = next(fast, 0);
+        assertThat(plan.accept(other, fast, NOTHING, Map.of(), 0)).isTrue();
+        for (int i = 1; i <= 11; i++) {
+            Plan.Slot failing = slot("failing");
+            Plan.Task task = next(failing, i * SECOND);
+            assertThat(task).isNotSameAs(other);
+            assertThat(plan.accept(task, failing, NOTHING, Map.of(), i * SECOND))
+                    .isTrue();
+            assertThat(plan.resultsUnwritten(failing, "no answer"))
+                    .isEqualTo(
+                            i <= 10 ? null : "the results of the map task 1 could not be written 11 times: no answer");
+            assertThat(plan.lose(failing, "lost")).isNull();
+        }
+    }
+
+    @Test
     void aTaskThatFindsNoMemoryRunsAgainThreeTimesBeforeTheJobFails() {
         Plan.Task task = next(fast, 0);
         for (int i = 1; i <= 3; i++) {
