@@ -4,10 +4,13 @@ import dev.lite.local.DetachedCluster;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -20,7 +23,8 @@ import java.util.stream.Stream;
 
 /**
  * The clusters that {@code up} started on this machine, each recorded in a file for the other commands. The file is created
- * before any process starts, so that two concurrent starts of one cluster cannot both succeed.
+ * before any process starts, so that two concurrent starts of one cluster cannot both succeed. What removes a file holds a lock that all
+ * processes of this user share.
  */
 final class LocalClusters {
     /** The URL of the manager. */
@@ -122,35 +126,64 @@ final class LocalClusters {
     }
 
     /**
-     * Reserves a name before the cluster is started.
+     * Reserves a name before the cluster is started. Of several starts at the same time, one succeeds.
      *
      * @throws CommandFailedException when the name is in use
      */
     void reserve(String name) {
         try {
             Files.createDirectories(directory);
-            if (isAbandoned(name)) {
-                Files.deleteIfExists(file(name));
-            }
-            Path written = written(name, Map.of());
-            try {
-                // With its contents at once, so that no other start takes it for an abandoned one.
-                Files.createLink(file(name), written);
-            } finally {
-                Files.deleteIfExists(written);
-            }
-        } catch (FileAlreadyExistsException e) {
-            boolean isRunning = isBeingStarted(name) || detached(name).isRunning();
-            throw new CommandFailedException(
-                    ExitStatus.FAILED,
-                    isRunning
-                            ? "the cluster \"%s\" is already running (%s); stop it with: lite down --name %s"
-                                    .formatted(name, file(name), name)
-                            : "the cluster \"%s\" was left behind, and none of its processes runs (%s); remove it with: lite down --name %s"
-                                    .formatted(name, file(name), name),
-                    e);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot record the cluster in " + file(name), e);
+            throw new UncheckedIOException("cannot create " + directory, e);
+        }
+        locked(() -> {
+            try {
+                if (isAbandoned(name)) {
+                    Files.deleteIfExists(file(name));
+                }
+                Path written = written(name, Map.of());
+                try {
+                    // With its contents at once, so that no other start takes it for an abandoned one.
+                    Files.createLink(file(name), written);
+                } finally {
+                    Files.deleteIfExists(written);
+                }
+            } catch (FileAlreadyExistsException e) {
+                throw new CommandFailedException(ExitStatus.FAILED, inUse(name), e);
+            } catch (IOException e) {
+                throw new UncheckedIOException("cannot record the cluster in " + file(name), e);
+            }
+        });
+    }
+
+    /** Why a name cannot be reserved. */
+    private String inUse(String name) {
+        if (isBeingStarted(name)) {
+            return "the cluster \"%s\" is already running: process %s is starting it (%s); stop that process, or wait and stop the cluster with: lite down --name %s"
+                    .formatted(name, require(name).getProperty(PID), file(name), name);
+        }
+        return detached(name).isRunning()
+                ? "the cluster \"%s\" is already running (%s); stop it with: lite down --name %s"
+                        .formatted(name, file(name), name)
+                : "the cluster \"%s\" was left behind, and none of its processes runs (%s); remove it with: lite down --name %s"
+                        .formatted(name, file(name), name);
+    }
+
+    /**
+     * Runs a step that reads a record and then removes it, while no other process does: else that one could have replaced the record
+     * between the two. A process that dies loses the lock.
+     */
+    private void locked(Runnable step) {
+        Path file = directory.resolveSibling(directory.getFileName() + ".lock");
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+            FileLock held = channel.lock();
+            try {
+                step.run();
+            } finally {
+                held.release();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot lock " + file, e);
         }
     }
 
@@ -197,13 +230,32 @@ final class LocalClusters {
     /** Removes the record of a cluster whose start failed, if this process wrote it. */
     void release(String name) {
         String own = Long.toString(ProcessHandle.current().pid());
-        if (find(name).filter(noted -> own.equals(noted.getProperty(PID))).isPresent()) {
-            remove(name);
-        }
+        locked(() -> {
+            if (find(name).filter(noted -> own.equals(noted.getProperty(PID))).isPresent()) {
+                delete(name);
+            }
+        });
     }
 
-    /** Removes the record of a cluster. */
-    void remove(String name) {
+    /**
+     * Removes the record of a cluster.
+     *
+     * @param read what {@link #require} returned
+     * @throws CommandFailedException when the cluster was started again since then
+     */
+    void remove(String name, Properties read) {
+        locked(() -> {
+            if (find(name).filter(noted -> !noted.equals(read)).isPresent()) {
+                throw new CommandFailedException(
+                        ExitStatus.FAILED,
+                        "the cluster \"%s\" was started again by process %s meanwhile; it was not removed (%s)"
+                                .formatted(name, require(name).getProperty(PID), file(name)));
+            }
+            delete(name);
+        });
+    }
+
+    private void delete(String name) {
         try {
             Files.deleteIfExists(file(name));
         } catch (IOException e) {

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -179,7 +180,8 @@ final class LocalCommands {
         public Integer call() {
             String name = name();
             LocalClusters clusters = LocalClusters.here();
-            String work = clusters.require(name).getProperty(LocalClusters.DIRECTORY);
+            Properties noted = clusters.require(name);
+            String work = noted.getProperty(LocalClusters.DIRECTORY);
             if (clusters.isBeingStarted(name)) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
@@ -196,7 +198,7 @@ final class LocalCommands {
                         "processes of the cluster \"%s\" run, but %s is missing; stop them by hand"
                                 .formatted(name, stop));
             }
-            clusters.remove(name);
+            clusters.remove(name, noted);
             print("The cluster \"%s\" is stopped.".formatted(name));
             return ExitStatus.OK;
         }

@@ -4,14 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.testing.Waits;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.Properties;
+import java.util.StringJoiner;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,7 +41,7 @@ class LocalClustersTest {
                 .hasMessageContaining("the cluster \"a\" is already running")
                 .hasMessageContaining("lite down --name a");
         clusters.reserve("b");
-        clusters.remove("a");
+        clusters.remove("a", clusters.require("a"));
         clusters.reserve("a");
         assertThat(clusters.find("a")).isPresent();
         assertThat(clusters.find("c")).isEmpty();
@@ -112,6 +118,95 @@ class LocalClustersTest {
         Files.setLastModifiedTime(clusters.file("a"), former);
         clusters.reserve("a");
         assertThat(clusters.isBeingStarted("a")).isTrue();
+    }
+
+    private Path abandoned(String name) throws IOException, InterruptedException {
+        Process ended = new ProcessBuilder("true").start();
+        assertThat(ended.waitFor()).isZero();
+        Files.createDirectories(directory.resolve("clusters"));
+        return Files.writeString(clusters.file(name), "pid=" + ended.pid() + "\n");
+    }
+
+    @Test
+    void aStartThatTookTheNameOfAnAbandonedOneKeepsItThoughThatOneIsBeingRemoved()
+            throws IOException, InterruptedException {
+        Path file = abandoned("a");
+        Properties read = clusters.require("a");
+        clusters.reserve("a");
+        assertThatThrownBy(() -> clusters.remove("a", read))
+                .isInstanceOf(CommandFailedException.class)
+                .hasMessageContaining(
+                        "started again by process " + ProcessHandle.current().pid());
+        assertThat(file).exists();
+    }
+
+    /** Each of two processes tries to reserve the names of all abandoned starts. They run until both have tried. */
+    @Test
+    void ofTwoStartsThatFindTheSameAbandonedOneExactlyOneTakesItsName() throws IOException, InterruptedException {
+        List<String> names =
+                IntStream.range(0, 300).mapToObj(number -> "c" + number).toList();
+        String pid = Files.readString(abandoned("other"));
+        for (String name : names) {
+            Files.writeString(clusters.file(name), pid);
+        }
+        List<Process> starts = new ArrayList<>();
+        try {
+            List<BufferedReader> outputs = new ArrayList<>();
+            for (int count = 0; count < 2; count++) {
+                Process start = new ProcessBuilder(
+                                Path.of(System.getProperty("java.home"), "bin", "java")
+                                        .toString(),
+                                "-cp",
+                                System.getProperty("java.class.path"),
+                                ReservingProcess.class.getName(),
+                                directory.resolve("clusters").toString(),
+                                Integer.toString(names.size()))
+                        .redirectError(ProcessBuilder.Redirect.INHERIT)
+                        .start();
+                starts.add(start);
+                outputs.add(start.inputReader());
+            }
+            for (BufferedReader output : outputs) {
+                assertThat(output.readLine()).isEqualTo("ready");
+            }
+            for (Process start : starts) {
+                start.outputWriter().append("go\n").flush();
+            }
+            List<String> taken = new ArrayList<>();
+            for (BufferedReader output : outputs) {
+                taken.addAll(List.of(output.readLine().split(" ")));
+            }
+            assertThat(taken).containsExactlyInAnyOrderElementsOf(names);
+            assertThat(names).allSatisfy(name -> assertThat(clusters.file(name)).exists());
+        } finally {
+            starts.forEach(Process::destroyForcibly);
+        }
+    }
+
+    /** Reserves names as concurrent starts do, and prints those that it got. */
+    static final class ReservingProcess {
+        private ReservingProcess() {}
+
+        public static void main(String[] args) throws IOException {
+            LocalClusters clusters = new LocalClusters(Path.of(args[0]));
+            System.out.println("ready");
+            int unused = System.in.read();
+            StringJoiner taken = new StringJoiner(" ");
+            for (int number = 0; number < Integer.parseInt(args[1]); number++) {
+                try {
+                    clusters.reserve("c" + number);
+                    taken.add("c" + number);
+                } catch (CommandFailedException e) {
+                    if (!String.valueOf(e.getMessage()).contains("is starting it")) {
+                        throw e;
+                    }
+                }
+            }
+            System.out.println(taken);
+            while (System.in.read() >= 0) { // until the test ends this process
+                System.out.flush();
+            }
+        }
     }
 
     @Test
