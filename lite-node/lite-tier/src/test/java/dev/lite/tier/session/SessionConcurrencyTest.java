@@ -11,6 +11,7 @@ import dev.lite.client.ClientConfig;
 import dev.lite.client.LiteClient;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.testing.Waits;
+import dev.lite.tier.testing.ChildJvm;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
@@ -19,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -39,6 +41,7 @@ class SessionConcurrencyTest {
     private static final int THREADS = 8;
     private static final int THREAD_BYTES = 200_000;
     private static final int OPERATIONS = 1_500;
+    private static final long ENOUGH = 1_000;
 
     @TempDir
     Path directory;
@@ -110,34 +113,50 @@ class SessionConcurrencyTest {
         return added;
     }
 
+    /** In a JVM of its own: which objects the JIT compiler removes depends on what it has compiled before. */
     @Test
     void operationsAllocateNothingOnEitherSide() {
-        try (FakeBackend backend = new FakeBackend();
-                SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve("s")), backend)) {
-            server.start();
-            try (LiteClient client = attach(server, 100);
-                    LmrHandle lmr = client.memory().malloc(LmrSpec.of(1 << 20));
-                    Arena arena = Arena.ofConfined()) {
-                MemorySegment small = arena.allocate(64);
-                MemorySegment large = arena.allocate(300_000);
-                ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-                long client0 = Thread.currentThread().threadId();
-                long node = nodeThread();
-                operate(lmr, small, large, 5_000);
-                long fewest = Long.MAX_VALUE;
-                // Until the JIT compiler is done, objects are allocated that optimized code avoids. Only the steady
-                // state
-                // counts: it is reached when a run allocates nothing.
-                long endNs =
-                        System.nanoTime() + Waits.scaled(Duration.ofSeconds(20)).toNanos();
-                while (fewest >= 1_000 && System.nanoTime() < endNs) {
-                    long before = threads.getThreadAllocatedBytes(client0) + threads.getThreadAllocatedBytes(node);
-                    operate(lmr, small, large, 2_000);
-                    long after = threads.getThreadAllocatedBytes(client0) + threads.getThreadAllocatedBytes(node);
-                    fewest = Math.min(fewest, after - before);
+        long fewest = Long.MAX_VALUE;
+        for (int jvm = 0; jvm < 3 && fewest >= ENOUGH; jvm++) {
+            try (ChildJvm child = ChildJvm.start(
+                    List.of("-XX:TieredStopAtLevel=4"),
+                    Allocation.class,
+                    directory.resolve("s" + jvm).toString())) {
+                fewest = Math.min(fewest, Long.parseLong(Objects.requireNonNull(child.line())));
+            }
+        }
+        // 8,000 operations; the rest is the cost of reading the counters.
+        assertThat(fewest).isLessThan(ENOUGH);
+    }
+
+    /** Prints how many bytes a run of operations allocates: the least until the JIT compiler is done. */
+    static final class Allocation {
+        private Allocation() {}
+
+        /** @param arguments the path of the socket */
+        static void main(String[] arguments) {
+            try (FakeBackend backend = new FakeBackend();
+                    SessionServer server = new SessionServer(SessionServerConfig.of(Path.of(arguments[0])), backend)) {
+                server.start();
+                try (LiteClient client = attach(server, 100);
+                        LmrHandle lmr = client.memory().malloc(LmrSpec.of(1 << 20));
+                        Arena arena = Arena.ofConfined()) {
+                    MemorySegment small = arena.allocate(64);
+                    MemorySegment large = arena.allocate(300_000);
+                    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+                    long here = Thread.currentThread().threadId();
+                    long node = nodeThread();
+                    operate(lmr, small, large, 5_000);
+                    long fewest = Long.MAX_VALUE;
+                    long endNs = System.nanoTime() + Waits.seconds(10).toNanos();
+                    while (fewest >= ENOUGH && System.nanoTime() < endNs) {
+                        long before = threads.getThreadAllocatedBytes(here) + threads.getThreadAllocatedBytes(node);
+                        operate(lmr, small, large, 2_000);
+                        long after = threads.getThreadAllocatedBytes(here) + threads.getThreadAllocatedBytes(node);
+                        fewest = Math.min(fewest, after - before);
+                    }
+                    System.out.println(fewest);
                 }
-                // 8,000 operations; the rest is the cost of reading the counters.
-                assertThat(fewest).isLessThan(1_000);
             }
         }
     }
