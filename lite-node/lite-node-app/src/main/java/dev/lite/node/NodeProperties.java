@@ -267,7 +267,7 @@ record NodeProperties(
     /**
      * Memory shared with each application: up to slots times window size.
      *
-     * @param slots Maximum number of concurrent operations of one application, 1 to 64; further ones wait.
+     * @param slots Maximum number of concurrent operations of one application, 1 to 64; further ones wait. If 8 or more, calls through the nodes get three quarters at most.
      * @param windowSize Bytes that one operation transfers in one step, a multiple of 4KB up to 16MB. A value below 64KB
      *     also limits the request and the reply of a call.
      * @param restAfter How long an application keeps a thread of the node after its last operation: 1 s to 1 day. Its next

@@ -50,13 +50,15 @@ final class ReceiveSlots {
 
     /** Takes a lasting place, if there is one. */
     boolean tryTakeLasting() {
-        return lasting.tryAcquire() && counted();
+        if (!lasting.tryAcquire()) {
+            return false;
+        }
+        count();
+        return true;
     }
 
-    /** Counts a place; true. */
-    private boolean counted() {
+    private void count() {
         takenNow.accept(taken.incrementAndGet());
-        return true;
     }
 
     /** Takes a place if there is one now; null: there is none. */
@@ -65,7 +67,11 @@ final class ReceiveSlots {
         if (tryTakeLasting()) {
             return Place.LASTING;
         }
-        return polledTurns.tryAcquire() && counted() ? Place.POLLED_TURN : null;
+        if (!polledTurns.tryAcquire()) {
+            return null;
+        }
+        count();
+        return Place.POLLED_TURN;
     }
 
     /**
@@ -83,8 +89,8 @@ final class ReceiveSlots {
         try {
             while (true) {
                 try {
-                    if (turns.tryAcquire(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)
-                            && counted()) {
+                    if (turns.tryAcquire(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                        count();
                         return Place.TURN;
                     }
                     throw new LiteTimeoutException(

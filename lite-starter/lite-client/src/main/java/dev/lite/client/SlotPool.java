@@ -43,7 +43,10 @@ final class SlotPool {
     /** Whether the node has completed the command in a slot; reads the shared memory. */
     private final IntPredicate completed;
 
-    /** Calls and waits for locks get none of the last slots, and receives none of these. */
+    /**
+     * Neither receives nor calls get the last ones of the slots; 0 in a small session, where all uses share all slots. {@link ReceiveSlots}
+     * allows so few receives that slots are left for calls, too.
+     */
     private final int keptForOthers;
     /** The most receives at once so far, which need slots as well. */
     private final AtomicInteger receives = new AtomicInteger();
@@ -82,7 +85,7 @@ final class SlotPool {
         }
         this.slots = slots;
         this.completed = completed;
-        keptForOthers = slots < 4 ? 0 : Math.max(1, slots / 8);
+        keptForOthers = slots / 8;
         states = new long[slots * STRIDE];
         handles = new long[slots * STRIDE];
     }
@@ -96,7 +99,7 @@ final class SlotPool {
 
     /** The slots below this one are for calls, too. */
     private int belowForCalls() {
-        return Math.max(1, slots - keptForOthers - Math.max(keptForOthers, receives.get()));
+        return keptForOthers == 0 ? slots : slots - keptForOthers - Math.max(keptForOthers, receives.get());
     }
 
     /** {@link #tryAcquire(Use)} for a short operation. */

@@ -15,7 +15,7 @@ import java.util.function.Supplier;
 
 /** A {@link FakeNode}, and a session with it. */
 final class SessionFixture implements AutoCloseable {
-    static final Duration SHORT = Waits.seconds(0.3);
+    static final Duration SHORT = Waits.seconds(1); // an attach has no longer
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     static final Duration LONG = Duration.ofMillis((long) (20_000 * TIME_SCALE));
 

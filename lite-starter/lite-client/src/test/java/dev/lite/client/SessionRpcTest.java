@@ -11,8 +11,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
-import dev.lite.api.LmrHandle;
-import dev.lite.api.LmrSpec;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
@@ -143,7 +141,7 @@ class SessionRpcTest {
             fixture.node.holdCommands(op -> op == Op.CALL);
             RpcClient client = fixture.lite.rpc().bind("n", "echo");
             List<Command> held = new ArrayList<>();
-            for (int slot = 0; slot < FakeNode.SLOTS - 2; slot++) { // one is for receives, and one for other operations
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
                 CompletableFuture<byte[]> unused = client.callAsync(bytes("x"), LONG);
                 held.add(fixture.node.awaitHeldCommand());
             }
@@ -341,25 +339,19 @@ class SessionRpcTest {
         }
     }
 
-    /** With additions that the node does not complete. */
-    private static List<Command> holdAllSlots(SessionFixture fixture) {
-        LmrHandle lmr = fixture.lite.memory().malloc(LmrSpec.of(64), LONG);
-        fixture.node.holdCommands(op -> op == Op.FETCH_ADD);
-        List<Command> held = new ArrayList<>();
-        for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
-            CompletableFuture<Long> unused = start(() -> lmr.fetchAdd(0, 1));
-            held.add(fixture.node.awaitHeldCommand());
-        }
-        return held;
-    }
-
     @Test
     void aCallWhoseAnswerFoundNoFreeSlotCanStillBeAnswered() throws IOException {
         try (SessionFixture fixture = new SessionFixture(SHORT)) {
             RpcServer server = fixture.lite.rpc().serve("f");
             RpcCall replied = receive(fixture, server, 1, FakeNode.WINDOW_BYTES);
             RpcCall failed = receive(fixture, server, 2, FakeNode.WINDOW_BYTES);
-            List<Command> held = holdAllSlots(fixture);
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            RpcClient client = fixture.lite.rpc().bind("n", "g");
+            List<Command> held = new ArrayList<>();
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
+                CompletableFuture<byte[]> unused = client.callAsync(bytes("x"), LONG);
+                held.add(fixture.node.awaitHeldCommand());
+            }
             assertThatThrownBy(() -> replied.reply(bytes("r1"))).isInstanceOf(LiteTimeoutException.class);
             assertThatThrownBy(() -> failed.fail("no")).isInstanceOf(LiteTimeoutException.class);
 
@@ -377,7 +369,13 @@ class SessionRpcTest {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             RpcServer server = fixture.lite.rpc().serve("f");
             RpcCall call = receive(fixture, server, 1, FakeNode.WINDOW_BYTES);
-            List<Command> held = holdAllSlots(fixture);
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            RpcClient client = fixture.lite.rpc().bind("n", "g");
+            List<Command> held = new ArrayList<>();
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
+                CompletableFuture<byte[]> unused = client.callAsync(bytes("x"), LONG);
+                held.add(fixture.node.awaitHeldCommand());
+            }
             fixture.node.holdCommands(SessionRpcTest::receives);
             CompletableFuture<RpcCall> next =
                     start(() -> server.replyAndReceive(call, MemorySegment.ofArray(bytes("r1")), SHORT));

@@ -2,6 +2,7 @@ package dev.lite.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.LiteTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -124,23 +125,55 @@ class SlotPoolTest {
         assertThat(takeAll(pool, SlotPool.Use.OTHER)).isEqualTo(8);
     }
 
+    /** With as many receives as there may be. */
     @Test
-    void everyKindGetsASlotOfASmallSession() {
-        for (int slots = 1; slots <= 8; slots++) {
+    void eachKindHasSlotsThatTheOthersDoNotTake() {
+        for (int slots = 8; slots <= 64; slots++) {
             SlotPool pool = new SlotPool(slots, slot -> false);
-            pool.noteReceives(48);
+            int places = takeAllPlaces(new ReceiveSlots(slots, pool::noteReceives));
+            assertThat(takeAll(pool, SlotPool.Use.CALL))
+                    .as("calls of %d slots", slots)
+                    .isPositive();
+            assertThat(takeAll(pool, SlotPool.Use.RECEIVE))
+                    .as("receives of %d slots", slots)
+                    .isGreaterThanOrEqualTo(places);
+            assertThat(takeAll(pool, SlotPool.Use.OTHER))
+                    .as("others of %d slots", slots)
+                    .isPositive();
+        }
+    }
+
+    private static int takeAllPlaces(ReceiveSlots receives) {
+        int places = 0;
+        while (receives.tryTake() != null) {
+            places++;
+        }
+        for (int turn = 0; turn < 8; turn++) {
+            try {
+                ReceiveSlots.Place unused = receives.take("a receive", System.nanoTime());
+                places++;
+            } catch (LiteTimeoutException e) {
+                break;
+            }
+        }
+        return places;
+    }
+
+    @Test
+    void allKindsShareTheSlotsOfASmallSession() {
+        for (int slots = 1; slots < 8; slots++) {
             for (SlotPool.Use use : SlotPool.Use.values()) {
-                int slot = pool.tryAcquire(use);
-                assertThat(slot).as("%s of %d slots", use, slots).isNotNegative();
-                pool.release(slot);
+                SlotPool pool = new SlotPool(slots, slot -> false);
+                pool.noteReceives(slots);
+                assertThat(takeAll(pool, use)).as("%s of %d slots", use, slots).isEqualTo(slots);
             }
         }
     }
 
     @Test
     void aReleasedSlotWakesWhoCanUseIt() throws InterruptedException {
-        SlotPool pool = new SlotPool(4, slot -> false); // two for calls
-        for (int i = 0; i < 4; i++) {
+        SlotPool pool = new SlotPool(8, slot -> false); // the last two are not for calls
+        for (int i = 0; i < 8; i++) {
             assertThat(pool.tryAcquire()).isNotNegative();
         }
         AtomicInteger call = new AtomicInteger(-2);
@@ -148,9 +181,9 @@ class SlotPoolTest {
         Thread calling =
                 Thread.ofPlatform().start(() -> call.set(pool.acquire(SlotPool.Use.CALL, in(Duration.ofSeconds(60)))));
         Thread answering = Thread.ofPlatform().start(() -> other.set(pool.acquire(in(Duration.ofSeconds(60)))));
-        pool.release(3);
+        pool.release(7);
         assertThat(answering.join(Duration.ofSeconds(10))).isTrue();
-        assertThat(other).hasValue(3);
+        assertThat(other).hasValue(7);
         pool.release(0);
         assertThat(calling.join(Duration.ofSeconds(10))).isTrue();
         assertThat(call).hasValue(0);
