@@ -80,25 +80,15 @@ class ClosedEmbeddedNodeTest {
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric);
                 Lite app = Clusters.attach(borrowed.cluster(), 1)) {
             LocalCluster cluster = borrowed.cluster();
-            Process holder = new ProcessBuilder(
-                            Path.of(System.getProperty("java.home"), "bin", "java")
-                                    .toString(),
-                            "-Xmx64m",
-                            "-XX:+UseSerialGC",
-                            "--enable-native-access=ALL-UNNAMED",
-                            "-cp",
-                            System.getProperty("java.class.path"),
-                            EmbeddedLockHolder.class.getName(),
-                            Long.toString(ProcessHandle.current().pid()),
-                            cluster.zookeeper(),
-                            cluster.name(),
-                            SharedClusters.SECRET,
-                            "killed",
-                            name)
-                    .redirectErrorStream(true)
-                    .start();
+            Process holder = LockHolder.start(
+                    EmbeddedLockHolder.class,
+                    cluster.zookeeper(),
+                    cluster.name(),
+                    SharedClusters.SECRET,
+                    "killed",
+                    name);
             try {
-                long token = Long.parseLong(FaultsTest.awaitLine(holder, LockHolder.HOLDS));
+                long token = LockHolder.awaitToken(holder);
                 holder.destroyForcibly();
                 try (HeldLock held = app.sync().lock(name).acquire(Waits.seconds(60))) {
                     assertThat(held.fencingToken()).isGreaterThan(token);

@@ -21,10 +21,8 @@ import dev.lite.api.RpcServer;
 import dev.lite.local.LocalCluster;
 import dev.lite.local.LocalProcess;
 import dev.lite.testing.Waits;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -143,21 +141,9 @@ class FaultsTest extends FaultSuite {
 
     @Test
     void theApplicationThatHoldsTheLockIsKilled() throws IOException {
-        Process holder = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-Xmx64m",
-                        "-XX:+UseSerialGC",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        LockHolder.class.getName(),
-                        Long.toString(ProcessHandle.current().pid()),
-                        cluster.socket(2).toString(),
-                        Workload.LOCK)
-                .redirectErrorStream(true)
-                .start();
+        Process holder = LockHolder.start(LockHolder.class, cluster.socket(2).toString(), Workload.LOCK);
         try {
-            long token = Long.parseLong(awaitLine(holder, LockHolder.HOLDS));
+            long token = LockHolder.awaitToken(holder);
             assertThat(workload.books().newestToken())
                     .as("while the lock is held")
                     .isLessThan(token);
@@ -170,19 +156,6 @@ class FaultsTest extends FaultSuite {
         } finally {
             holder.destroyForcibly();
         }
-    }
-
-    /** The rest of the first line with this beginning. */
-    static String awaitLine(Process process, String begin) throws IOException {
-        BufferedReader output = process.inputReader(StandardCharsets.UTF_8);
-        StringBuilder said = new StringBuilder();
-        for (String next = output.readLine(); next != null; next = output.readLine()) {
-            if (next.startsWith(begin)) {
-                return next.substring(begin.length());
-            }
-            said.append(next).append('\n');
-        }
-        throw new AssertionError("the process ended before it printed \"%s\":%n%s".formatted(begin, said));
     }
 
     @Test

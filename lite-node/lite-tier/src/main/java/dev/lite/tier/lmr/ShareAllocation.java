@@ -113,6 +113,13 @@ public final class ShareAllocation implements Masters.Allocation {
         return place(lmrId, size, PrincipalBytes.Charge.NOBODY, Placement.local(), deadline);
     }
 
+    /** Those nodes whose arenas outlive a crash; all if there are none. */
+    public static List<NodeRecord> keepersOrAll(List<NodeRecord> nodes) {
+        List<NodeRecord> keepers =
+                nodes.stream().filter(node -> !node.arenaVolatile()).toList();
+        return keepers.isEmpty() ? nodes : keepers;
+    }
+
     /** The nodes whose arenas outlive a crash and that take new memory: first those of this host, then the others in turn. */
     private List<NodeRecord> keepers() {
         List<NodeRecord> keepers = new ArrayList<>(directory.nodes().stream()
@@ -137,9 +144,7 @@ public final class ShareAllocation implements Masters.Allocation {
         if (open.isEmpty() && refusing.isEmpty()) {
             open = live; // if all nodes are draining, try them all
         }
-        List<NodeRecord> keepers =
-                open.stream().filter(node -> !node.arenaVolatile()).toList();
-        List<NodeRecord> chosen = keepers.isEmpty() ? open : keepers;
+        List<NodeRecord> chosen = keepersOrAll(open);
         return switch (placement) {
             case Placement.Local local -> {
                 boolean here = open.isEmpty() || open.stream().anyMatch(node -> node.id() == self.id());

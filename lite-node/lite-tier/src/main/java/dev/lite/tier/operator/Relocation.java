@@ -83,10 +83,7 @@ public final class Relocation {
      * outlive a crash, if there is one.
      */
     Map<Integer, NodeExtents.Room> rooms(int from, Deadline deadline) {
-        List<NodeRecord> all = candidates(from);
-        List<NodeRecord> keepers =
-                all.stream().filter(node -> !node.arenaVolatile()).toList();
-        return rooms(keepers.isEmpty() ? all : keepers, deadline);
+        return rooms(ShareAllocation.keepersOrAll(candidates(from)), deadline);
     }
 
     private Map<Integer, NodeExtents.Room> rooms(List<NodeRecord> nodes, Deadline deadline) {

@@ -13,18 +13,15 @@ import dev.lite.api.Placement;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Load;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -151,12 +148,9 @@ class LostMemoriesTest {
 
     /** A thread that touches memory that is not mapped would end this process. */
     @Test
-    void noOperationTouchesItLater() throws InterruptedException {
+    void noOperationTouchesItLater() {
         try (TestCluster cluster = start()) {
-            AtomicBoolean over = new AtomicBoolean();
-            AtomicLong done = new AtomicLong();
-            ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();
-            List<Thread> threads = new ArrayList<>();
+            Load load = new Load();
             for (int node = 0; node < 2; node++) {
                 Lite lite = cluster.attach(node);
                 String name = "s" + node;
@@ -164,58 +158,28 @@ class LostMemoriesTest {
                 LmrHandle local = lite.memory().malloc(LmrSpec.of(SPREAD_BYTES).withPlacement(Placement.local()));
                 byte[] bytes = new byte[SPREAD_BYTES];
                 Duration soon = Waits.seconds(1);
-                threads.add(loop(over, done, wrong, () -> kept.read(0, bytes)));
-                threads.add(loop(over, done, wrong, () -> kept.memset(0, SPREAD_BYTES, (byte) 1)));
-                threads.add(loop(over, done, wrong, () -> lite.memory().memcpy(local, 0, kept, 0, SPREAD_BYTES)));
-                threads.add(loop(
-                        over,
-                        done,
-                        wrong,
-                        () -> lite.memory()
-                                .map(name, Set.of(Permission.READ), soon)
-                                .unmap()));
-                threads.add(loop(over, done, wrong, () -> {
+                load.repeat(() -> kept.read(0, bytes));
+                load.repeat(() -> kept.memset(0, SPREAD_BYTES, (byte) 1));
+                load.repeat(() -> lite.memory().memcpy(local, 0, kept, 0, SPREAD_BYTES));
+                load.repeat(() ->
+                        lite.memory().map(name, Set.of(Permission.READ), soon).unmap());
+                load.repeat(() -> {
                     LmrHandle there = lite.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n2")), soon);
                     for (int i = 0; i < 100; i++) {
                         there.fetchAdd(0, 1);
                     }
                     there.free();
-                }));
-                threads.add(loop(
-                        over,
-                        done,
-                        wrong,
-                        () -> lite.memory().malloc(LmrSpec.of(64), soon).moveTo("n2")));
+                });
+                load.repeat(() -> lite.memory().malloc(LmrSpec.of(64), soon).moveTo("n2"));
             }
             for (int round = 0; round < 4; round++) {
-                long before = done.get();
-                Waits.until("it is busy", () -> done.get() > before + 500);
+                long before = load.done();
+                Waits.until("it is busy", () -> load.done() > before + 500);
                 cluster.stop("n2");
                 awaitUnmapped();
                 startMortal(cluster);
             }
-            over.set(true);
-            for (Thread thread : threads) {
-                thread.join();
-            }
-            assertThat(wrong).isEmpty();
+            assertThat(load.end()).isEmpty();
         }
-    }
-
-    private static Thread loop(
-            AtomicBoolean over, AtomicLong done, ConcurrentLinkedQueue<Throwable> wrong, Runnable operation) {
-        return Thread.ofPlatform().start(() -> {
-            while (!over.get()) {
-                try {
-                    operation.run();
-                    done.incrementAndGet();
-                } catch (LiteException e) {
-                    Thread.onSpinWait();
-                } catch (RuntimeException | Error e) {
-                    wrong.add(e);
-                    return;
-                }
-            }
-        });
     }
 }

@@ -9,7 +9,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
-import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrPermissionException;
@@ -23,18 +22,15 @@ import dev.lite.api.SessionLostException;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaException;
 import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.Load;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** Nodes that stop, restart, or cannot start. */
@@ -160,42 +156,25 @@ interface RestartCases extends NodeCases {
 
     private void closeUnderLoad(String closing) {
         TestCluster cluster = shortDeadlineCluster().start(3);
-        AtomicBoolean over = new AtomicBoolean();
-        ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();
-        AtomicLong done = new AtomicLong();
+        Load load = new Load();
         LmrHandle shared =
                 cluster.attach(0).memory().malloc(shared(300_000, "s").withPlacement(Placement.spread()));
-        List<Thread> threads = new ArrayList<>();
         for (int index = 0; index < 3; index++) {
             Lite lite = cluster.attach(index);
             LmrHandle mine = lite.memory().map("s", DATA[0], DATA);
-            threads.add(loop(over, wrong, done, () -> mine.write(0, new byte[200_000])));
-            threads.add(loop(over, wrong, done, () -> mine.fetchAdd(8, 1)));
-            threads.add(loop(
-                    over,
-                    wrong,
-                    done,
-                    () -> lite.memory()
-                            .malloc(LmrSpec.of(50_000).withPlacement(Placement.spread()), Waits.seconds(1))
-                            .free()));
-            threads.add(loop(
-                    over,
-                    wrong,
-                    done,
-                    () -> lite.memory().malloc(LmrSpec.of(64)).free()));
-            threads.add(loop(
-                    over,
-                    wrong,
-                    done,
-                    () -> lite.memory()
-                            .map("s", Set.of(Permission.READ), Waits.seconds(1))
-                            .unmap()));
+            load.repeat(() -> mine.write(0, new byte[200_000]));
+            load.repeat(() -> mine.fetchAdd(8, 1));
+            load.repeat(() -> lite.memory()
+                    .malloc(LmrSpec.of(50_000).withPlacement(Placement.spread()), Waits.seconds(1))
+                    .free());
+            load.repeat(() -> lite.memory().malloc(LmrSpec.of(64)).free());
+            load.repeat(() -> lite.memory()
+                    .map("s", Set.of(Permission.READ), Waits.seconds(1))
+                    .unmap());
         }
-        Waits.until("it is busy", () -> done.get() > Effort.times(300));
+        Waits.until("it is busy", () -> load.done() > Effort.times(300));
         cluster.stop(closing);
-        over.set(true);
-        threads.forEach(Waits::join);
-        assertThat(wrong).isEmpty();
+        assertThat(load.end()).isEmpty();
         assertThat(shared.size()).isEqualTo(300_000);
         cluster.close();
         try {
@@ -206,23 +185,6 @@ interface RestartCases extends NodeCases {
         } catch (IOException e) {
             throw new AssertionError(e);
         }
-    }
-
-    private static Thread loop(
-            AtomicBoolean over, ConcurrentLinkedQueue<Throwable> wrong, AtomicLong done, Runnable operation) {
-        return Thread.ofPlatform().start(() -> {
-            while (!over.get()) {
-                try {
-                    operation.run();
-                    done.incrementAndGet();
-                } catch (LiteException e) {
-                    Thread.onSpinWait();
-                } catch (RuntimeException | Error e) {
-                    wrong.add(e);
-                    return;
-                }
-            }
-        });
     }
 
     @Test
