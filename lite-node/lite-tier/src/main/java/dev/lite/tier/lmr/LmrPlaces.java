@@ -2,6 +2,7 @@ package dev.lite.tier.lmr;
 
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
@@ -45,7 +46,12 @@ public final class LmrPlaces {
                 : owner.endpoint().mappedAddress();
     }
 
-    private static boolean isIn(LmrRecord lmr, int node, UUID arenaId) {
+    /** True unless the rights are MASTER alone: whoever only moves, grants or frees an LMR may do so though its data is lost. */
+    static boolean needsData(int granted) {
+        return granted != Permission.MASTER.bit();
+    }
+
+    static boolean isIn(LmrRecord lmr, int node, UUID arenaId) {
         return lmr.shares().stream()
                 .allMatch(share -> share.node() != node || share.arena().equals(arenaId));
     }

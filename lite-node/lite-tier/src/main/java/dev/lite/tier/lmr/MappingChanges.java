@@ -271,7 +271,10 @@ public final class MappingChanges implements PeerListener {
         awaitGivenUp(deadline);
     }
 
-    /** Ends the mappings of a former arena when its node restarts with a new one: their data is lost. */
+    /**
+     * Ends the mappings of a former arena when its node restarts with a new one: their data is lost. A handle with MASTER alone
+     * stays, whenever it was mapped: it needs no data, and its LMR can be freed.
+     */
     @Override
     public void peerConnected(Peer peer) {
         UUID former;
@@ -282,11 +285,8 @@ public final class MappingChanges implements PeerListener {
             LiteException why = new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
             UUID now = peer.hello().arenaId();
-            for (Mapping mapping : mappings.find(found -> found.lmr().shares().stream()
-                    .anyMatch(
-                            share -> share.node() == peer.id() && !share.arena().equals(now)))) {
-                mapping.end(why);
-            }
+            mappings.find(found -> LmrPlaces.needsData(found.granted()) && !LmrPlaces.isIn(found.lmr(), peer.id(), now))
+                    .forEach(mapping -> mapping.end(why));
         }
     }
 }

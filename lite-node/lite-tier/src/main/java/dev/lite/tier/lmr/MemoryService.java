@@ -327,7 +327,7 @@ public final class MemoryService {
 
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, MappingOwner owner, Deadline deadline) {
-        if (granted != Permission.MASTER.bit()) { // a master may free what is lost
+        if (LmrPlaces.needsData(granted)) {
             places.requireArenas(lmr, name, deadline);
         }
         return Mapping.open(blanks, lmr, name, granted, places.of(lmr, deadline), owner);

@@ -7,6 +7,7 @@ import static dev.lite.tier.node.LiteNodeContract.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrFreedException;
@@ -102,17 +103,22 @@ interface RestartCases extends NodeCases {
         long former = lite.memory()
                 .malloc(shared(900_000, "lost").withPlacement(Placement.spread()))
                 .id();
+        LmrHandle before = lite.memory().map("lost", Permission.MASTER);
+        LmrHandle reading = lite.memory().map("lost", Permission.READ);
         cluster.stop("n2");
         Files.delete(cluster.arenas().resolve("c").resolve("n2").resolve("arena"));
         cluster.start("n2");
         cluster.awaitConnections();
         LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(64)); // may have the same offset in the new arena
         next.write(0, data);
+        Waits.until(
+                "the handle to its data ended",
+                () -> catchThrowable(() -> reading.read(0, new byte[1])) instanceof LmrUnavailableException);
 
         LmrHandle master = lite.memory().map("lost", Permission.MASTER);
-        assertThatThrownBy(() -> master.read(0, new byte[1])).isInstanceOf(LmrPermissionException.class);
         LmrHandle atLoser = cluster.attach(2).memory().map("lost", Permission.MASTER);
-        for (LmrHandle moving : List.of(master, atLoser)) {
+        for (LmrHandle moving : List.of(before, master, atLoser)) {
+            assertThatThrownBy(() -> moving.read(0, new byte[1])).isInstanceOf(LmrPermissionException.class);
             assertThatThrownBy(() -> moving.moveTo("n1"))
                     .isInstanceOf(LmrUnavailableException.class)
                     .hasMessageContaining("LMR \"lost\": node n2 restarted with a new arena; its old data is lost");
