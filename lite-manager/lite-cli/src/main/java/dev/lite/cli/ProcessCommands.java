@@ -100,6 +100,8 @@ final class ProcessCommands {
             values.put("LITE_CLIENT_SOCKET", required(cluster.addresses(node), "socket", node));
             values.put("LITE_EMBEDDED_CLUSTER", name());
             values.put("LITE_EMBEDDED_ZOOKEEPER", required(manager, "zookeeper", "manager"));
+            cluster.option("manager", "lite.cluster.secret-file")
+                    .ifPresent(file -> values.put("LITE_EMBEDDED_SECRET_FILE", file));
             values.put("LITE_MANAGER", required(manager, "url", "manager"));
             if (json) {
                 ObjectNode object = ManagerClient.JSON.createObjectNode();

@@ -26,6 +26,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     private static final Logger log = LoggerFactory.getLogger(CuratorDirectory.class);
     private static final long RECONNECT_PAUSE_NS = 50_000_000;
 
+    private final String cluster;
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
     private final ListenerThread listeners;
@@ -39,7 +40,8 @@ public final class CuratorDirectory implements ClusterDirectory {
     private volatile boolean layoutMade;
 
     private CuratorDirectory(CuratorConfig config) {
-        paths = new ZooKeeperPaths(config.cluster());
+        cluster = config.cluster();
+        paths = new ZooKeeperPaths(cluster);
         listeners = new ListenerThread("lite-directory-" + config.cluster());
         session = new ZooKeeperSession(config, paths);
         registrar = new Registrar(session, paths, listeners, "lite-registrar-" + config.cluster());
@@ -251,6 +253,29 @@ public final class CuratorDirectory implements ClusterDirectory {
         }
         if (session.user() != null) {
             warnIfOpen(deadline);
+        }
+        checkSecret(deadline);
+    }
+
+    /**
+     * Checks that this process has the cluster's secret, if the cluster has one. Others would refuse all that it writes, and could
+     * use neither its id nor its names.
+     */
+    private void checkSecret(Deadline deadline) {
+        Answer<ZooKeeperSession.Data> signed =
+                session.await(session.getData(paths.signed), deadline, "read " + paths.signed);
+        if (signed.is(Code.NONODE)) {
+            return;
+        }
+        if (!session.signs()) {
+            throw new ClusterUnavailableException(
+                    "the cluster \"%s\" has a secret, and this process has none: others would refuse all that it writes"
+                            .formatted(cluster));
+        }
+        if (signed.get().trusted().isEmpty()) {
+            throw new ClusterUnavailableException(
+                    "the secret of this process is not that of the cluster \"%s\": %s in ZooKeeper is not signed with it"
+                            .formatted(cluster, paths.signed));
         }
     }
 

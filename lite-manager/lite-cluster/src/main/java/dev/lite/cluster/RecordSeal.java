@@ -97,17 +97,13 @@ final class RecordSeal {
     /** The content of a znode; empty, counted and logged if it is refused. */
     Optional<byte[]> open(String path, byte[] stored, Stat stat) {
         boolean signed = isSigned(stored);
-        byte[] content = signed ? Arrays.copyOfRange(stored, HEADER_BYTES, stored.length) : stored;
-        if (keys.isEmpty()) {
-            if (signed && warned.compareAndSet(false, true)) {
-                log.warn(
-                        "{} is signed, but this process has no secret of the cluster: it checks nothing, and processes with the secret refuse what it writes. Set lite.cluster.secret-file.",
-                        path);
-            }
-            return Optional.of(content);
+        if (signed && keys.isEmpty() && warned.compareAndSet(false, true)) {
+            log.warn(
+                    "{} is signed, but this process has no secret of the cluster: it checks nothing, and processes with the secret will refuse what it writes. Restart it with lite.cluster.secret-file (embedded: lite.embedded.secret-file).",
+                    path);
         }
-        if (signed ? signer(path, stored, stat) >= 0 : acceptsUnsigned) {
-            return Optional.of(content);
+        if (keys.isEmpty() || (signed ? signer(path, stored, stat) >= 0 : acceptsUnsigned)) {
+            return Optional.of(signed ? Arrays.copyOfRange(stored, HEADER_BYTES, stored.length) : stored);
         }
         refused.incrementAndGet();
         String suffix = lines.suffix("refused");
@@ -130,6 +126,11 @@ final class RecordSeal {
 
     boolean signs() {
         return !keys.isEmpty();
+    }
+
+    /** Whether this process has a secret and refuses what is not signed. */
+    boolean refusesUnsigned() {
+        return !acceptsUnsigned;
     }
 
     /** How many records were refused. */

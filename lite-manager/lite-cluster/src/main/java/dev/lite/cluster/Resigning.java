@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.Op;
 import org.apache.zookeeper.OpResult;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,12 +20,18 @@ import org.slf4j.LoggerFactory;
  * given up. Each manager does it once, after its start, when it leads. Registrations and what belongs to them are signed
  * when their nodes restart. The ids of live nodes, too: a change of such a znode would count as a registration.
  *
+ * <p>Then it makes the znode {@link ZooKeeperPaths#signed}, which keeps processes without the secret from joining. While unsigned
+ * records are accepted, it deletes it.
+ *
  * <p>Used by one thread.
  */
 final class Resigning {
     private static final Logger log = LoggerFactory.getLogger(Resigning.class);
     /** So that epochs do not have to wait for long. */
     private static final int PAGE = 256;
+
+    private static final byte[] CONTENT = {'1'};
+    private static final int ANY_VERSION = -1;
 
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
@@ -61,6 +69,7 @@ final class Resigning {
         List<String> names = records.names("", after, PAGE, deadline);
         signed += records.signAgain(names, deadline);
         if (names.size() < PAGE) {
+            demandSecret(deadline);
             done = true;
             if (signed > 0) {
                 log.info("signed {} records again with the first line of the cluster's secret", signed);
@@ -76,6 +85,7 @@ final class Resigning {
         live.now(deadline).forEach(node -> alive.add(node.name()));
         List<String> others = new ArrayList<>();
         others.add(paths.epoch);
+        others.add(paths.signed);
         for (String node : children(paths.ids, deadline)) {
             if (!alive.contains(node)) {
                 others.add(paths.id(node));
@@ -105,6 +115,17 @@ final class Resigning {
             } else if (!changed.is(Code.BADVERSION) && !changed.is(Code.NONODE)) { // else: its writer has signed it
                 throw changed.unexpected();
             }
+        }
+    }
+
+    private void demandSecret(Deadline deadline) {
+        Op op = session.refusesUnsigned()
+                ? session.createOp(paths.signed, CONTENT, CreateMode.PERSISTENT)
+                : Op.delete(paths.signed, ANY_VERSION);
+        Answer<List<OpResult>> changed =
+                session.await(session.multi(paths.signed, List.of(op)), deadline, "change " + paths.signed);
+        if (!changed.isOk() && !changed.is(Code.NODEEXISTS) && !changed.is(Code.NONODE)) {
+            throw changed.unexpected();
         }
     }
 

@@ -14,6 +14,7 @@ import java.util.List;
  *              /acks/ID         ephemeral: which epoch a node has acknowledged, as JSON
  *              /functions/NODE  ephemeral: the functions that a node serves (see {@link FunctionNames})
  *              /leader          the managers' latch
+ *              /signed          exists once the managers refuse what is not signed (see {@link Resigning}); signed, too
  * </pre>
  */
 final class ZooKeeperPaths {
@@ -28,6 +29,7 @@ final class ZooKeeperPaths {
     final String acks;
     final String leader;
     final String functions;
+    final String signed;
 
     ZooKeeperPaths(String cluster) {
         base = ROOT + "/" + cluster;
@@ -39,6 +41,7 @@ final class ZooKeeperPaths {
         acks = base + "/acks";
         leader = base + "/leader";
         functions = base + "/functions";
+        signed = base + "/signed";
     }
 
     /** Parents before children. */

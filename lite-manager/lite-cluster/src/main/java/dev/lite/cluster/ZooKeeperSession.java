@@ -393,6 +393,11 @@ final class ZooKeeperSession implements AutoCloseable {
         return seal.signs();
     }
 
+    /** Whether this process has a secret and refuses what is not signed with it. */
+    boolean refusesUnsigned() {
+        return seal.refusesUnsigned();
+    }
+
     /** How often content was refused because somebody without the cluster's secret wrote it. */
     long refusedRecords() {
         return seal.refused();

@@ -95,9 +95,41 @@ class SignedRecordsTest {
         assertThat(namesOf(member.nodesNow(DEADLINE))).containsExactly("ours");
         assertThat(member.refusedRecords()).isPositive();
         Waits.until("the watch", () -> namesOf(member.nodes()).equals(List.of("ours")));
-        assertThat(namesOf(open(null).nodesNow(DEADLINE)))
-                .as("without a secret nothing is checked")
-                .contains("evil");
+    }
+
+    @Test
+    void aProcessWithoutTheSecretOrWithAnotherOneDoesNotJoinAClusterThatHasOne()
+            throws KeeperException, InterruptedException {
+        demandSecret(open(OLD));
+
+        CuratorDirectory without = open(null);
+        CuratorDirectory other = open(NEW);
+        CuratorDirectory trusting = open(NEW, true);
+
+        assertThatThrownBy(() -> without.register(advert("a"), DEADLINE))
+                .isInstanceOf(ClusterUnavailableException.class)
+                .hasMessageContaining("\"%s\" has a secret, and this process has none", cluster);
+        for (CuratorDirectory joining : List.of(other, trusting)) {
+            assertThatThrownBy(() -> joining.register(advert("a"), DEADLINE))
+                    .isInstanceOf(ClusterUnavailableException.class)
+                    .hasMessageContaining("the secret of this process is not that of the cluster \"%s\"", cluster)
+                    .hasMessageNotContaining(NEW);
+        }
+        assertThat(stranger.getChildren(paths.ids, false)).isEmpty();
+        assertThat(open(OLD).register(advert("a"), DEADLINE).id()).isZero();
+    }
+
+    @Test
+    void aClusterGivesUpItsSecret() {
+        CuratorDirectory strict = open(OLD);
+        assertThat(strict.create("name", bytes("content"), DEADLINE)).isTrue();
+        demandSecret(strict);
+
+        lead(open(OLD, true), "the secret is not demanded", () -> !exists(paths.signed));
+
+        CuratorDirectory without = open(null);
+        assertThat(without.read("name", DEADLINE)).isPresent();
+        assertThat(without.create("unsigned", bytes("content"), DEADLINE)).isTrue();
     }
 
     @Test
@@ -259,6 +291,7 @@ class SignedRecordsTest {
         CuratorDirectory before = open(OLD);
         NodeRecord unused = before.register(advert("away"), DEADLINE);
         assertThat(before.create("name", bytes("content"), DEADLINE)).isTrue();
+        demandSecret(before);
         before.close();
 
         CuratorDirectory accepts = open(OLD + "\n" + NEW);
@@ -272,7 +305,9 @@ class SignedRecordsTest {
         assertThat(last.claimId("away", NodeAdvert.NO_ID, DEADLINE)).isZero();
         assertThat(last.epochNow(DEADLINE).number()).isPositive();
         assertThat(last.refusedRecords()).isZero();
-        assertRefused(open(OLD), "name");
+        assertThatThrownBy(() -> open(OLD).read("name", DEADLINE))
+                .isInstanceOf(ClusterUnavailableException.class)
+                .hasMessageContaining("the secret of this process is not that of the cluster");
     }
 
     @Test
@@ -295,6 +330,20 @@ class SignedRecordsTest {
         assertThat(open(null).read("name", DEADLINE))
                 .as("a reader without a secret")
                 .isPresent();
+        demandSecret(strict);
+        assertThatThrownBy(() -> open(null).read("name", DEADLINE)).isInstanceOf(ClusterUnavailableException.class);
+    }
+
+    @Test
+    void aManagerThatGetsASecretTooEarlyDoesNotKeepTheOthersFromStarting() {
+        CuratorDirectory before = open(null);
+        NodeRecord unused = before.register(advert("a"), DEADLINE);
+        lead(before, "an epoch", () -> before.epoch().number() > 0);
+
+        CuratorDirectory early = open(OLD);
+        lead(early, "it refuses the epoch", () -> early.refusedRecords() > 0);
+
+        assertThat(exists(paths.signed)).isFalse();
     }
 
     @Test
@@ -313,6 +362,18 @@ class SignedRecordsTest {
     private void signAgain(CuratorDirectory manager) throws KeeperException, InterruptedException {
         byte[] name = stored(paths.record("name"));
         lead(manager, "the record is signed again", () -> !Arrays.equals(name, read(paths.record("name"))));
+    }
+
+    private void demandSecret(CuratorDirectory manager) {
+        lead(manager, "the secret is demanded", () -> exists(paths.signed));
+    }
+
+    private boolean exists(String path) {
+        try {
+            return stranger.exists(path, false) != null;
+        } catch (KeeperException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     private static void lead(CuratorDirectory manager, String what, BooleanSupplier condition) {

@@ -110,6 +110,20 @@ public final class DetachedCluster {
         return values;
     }
 
+    /** The value of an option {@code --name=value} that a process was started with. */
+    public Optional<String> option(String process, String name) {
+        Path command = known(process);
+        String prefix = "--%s=".formatted(name);
+        try {
+            return Files.readAllLines(command).stream()
+                    .filter(argument -> argument.startsWith(prefix))
+                    .map(argument -> argument.substring(prefix.length()))
+                    .findFirst();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + command, e);
+        }
+    }
+
     /** The file with a process's output; it exists once the process was started. */
     public Path log(String process) {
         known(process);

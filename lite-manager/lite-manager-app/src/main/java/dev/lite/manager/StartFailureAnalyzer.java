@@ -19,7 +19,7 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
             if (cause instanceof ClusterUnavailableException) {
                 return new FailureAnalysis(
                         cause.getMessage(),
-                        "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* if access is refused, lite.cluster.secret-file if a record is refused). The manager waits for lite.manager.start-deadline.",
+                        "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* if access is refused, lite.cluster.secret-file if it is about the secret, or a record is refused). The manager waits for lite.manager.start-deadline.",
                         failure);
             }
             if (cause instanceof UncheckedIOException && isOurs(cause)) {

@@ -17,8 +17,10 @@ import org.springframework.util.StringUtils;
 @ConditionalOnMissingBean(Lite.class)
 @EnableConfigurationProperties(LiteEmbeddedProperties.class)
 public final class LiteEmbeddedAutoConfiguration {
+    /** The bean of the node. */
+    static final String NODE = "liteEmbeddedNode";
 
-    @Bean(destroyMethod = "close")
+    @Bean(name = NODE, destroyMethod = "close")
     EmbeddedNode liteEmbeddedNode(
             LiteEmbeddedProperties properties, ObjectProvider<EmbeddedNodeCustomizer> customizers) {
         EmbeddedNodeConfig.Builder config = properties.toConfig();

@@ -30,6 +30,8 @@ import org.springframework.util.unit.DataSize;
  * @param require Fabric that must work, or the application does not start; fabrics that are less preferred are not used. Default: none.
  * @param secret Shared secret of the cluster (lite.cluster.secret-file of its nodes and managers), for rdma, tcp and the signatures of
  *     records in ZooKeeper; at least 16 bytes. Default: none; then only shm is used, in a cluster without such a secret.
+ * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored. While the secret changes, it has two
+ *     lines: the node connects and signs with the first one, and accepts both.
  * @param auth ZooKeeper user of this node. All processes of a cluster use the same user.
  */
 @ConfigurationProperties("lite.embedded")
@@ -45,6 +47,7 @@ record LiteEmbeddedProperties(
         @DefaultValue("auto") String fabric,
         @Nullable String require,
         @Nullable String secret,
+        @Nullable Path secretFile,
         @DefaultValue Auth auth) {
 
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
@@ -118,6 +121,11 @@ record LiteEmbeddedProperties(
                 .formatted(cluster, name, zookeeper, auth); // without the secret
     }
 
+    private @Nullable String readSecret() {
+        CuratorConfig.Signing signing = CuratorConfig.Signing.of("lite.embedded", secret, secretFile, false);
+        return signing == null ? null : signing.secret();
+    }
+
     EmbeddedNodeConfig.Builder toConfig() {
         EmbeddedNodeConfig.Builder builder = EmbeddedNodeConfig.builder()
                 .name(name)
@@ -127,7 +135,7 @@ record LiteEmbeddedProperties(
                 .deadline(deadline)
                 .fabric(fabric)
                 .require(require)
-                .secret(secret)
+                .secret(readSecret())
                 .user(auth.toUser());
         if (cluster != null) {
             builder.cluster(cluster);

@@ -31,7 +31,7 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
         return switch (cause) {
             case StartException start -> start.action();
             case ClusterUnavailableException unavailable ->
-                "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* if access is refused, lite.cluster.secret-file if a record is refused). The node waits for lite.node.deadline.";
+                "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* if access is refused, lite.cluster.secret-file if it is about the secret, or a record is refused). The node waits for lite.node.deadline.";
             case NodeUnreachableException taken ->
                 "Give this node another lite.node.name, or stop the other one; remove or move an arena that belongs to another cluster or name.";
             case LimitExceededException limit -> "Raise the limit, or request less.";
