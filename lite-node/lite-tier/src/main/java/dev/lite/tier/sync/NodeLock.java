@@ -728,7 +728,7 @@ final class NodeLock implements WordUser {
 
     /** Whether a session of this node holds the lock now. */
     boolean isHeldBy(SessionSync session) {
-        if (held() != 0 && heldBy == session) {
+        if (heldBy == session && mayHold()) {
             return true;
         }
         synchronized (this) {

@@ -99,6 +99,7 @@ class GivenUpNamesTest {
                 assertThat(sync.held()).contains("kept", "n" + name);
                 held.close();
                 assertThat(held.isHeld()).isFalse();
+                assertThat(sync.held()).containsExactly("kept");
                 assertThat(used(nodes.node(0), "locks")).isLessThanOrEqualTo(NAMES_MAX);
             }
         }
