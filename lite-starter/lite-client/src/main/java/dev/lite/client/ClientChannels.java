@@ -174,7 +174,7 @@ final class ClientChannels {
             tellClosed(message.channel());
             return;
         }
-        session.counts().channelCalls().opened(caller.counts());
+        session.counts().opened(caller.counts());
         callers.put(message.channel(), caller); // first: who abandons it closes what it finds here
         boolean abandoned;
         synchronized (opening) {
@@ -289,7 +289,7 @@ final class ClientChannels {
     private void closeLater(ChannelCaller caller) {
         later(() -> {
             caller.close();
-            session.counts().channelCalls().closed(caller.counts());
+            session.counts().closed(caller.counts());
         });
     }
 

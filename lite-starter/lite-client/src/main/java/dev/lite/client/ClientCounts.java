@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LiteStatistics.Sampler;
+import dev.lite.session.channel.ChannelCounts;
 import dev.lite.session.channel.ChannelTotals;
 import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.SessionArea;
@@ -39,22 +40,27 @@ final class ClientCounts {
     void done(int slot, int op) {
         long begun = begunNs[slot << STRIDE_SHIFT];
         if (begun != 0) {
-            sample(op, System.nanoTime() - begun);
+            sample(CommandCounts.kindOf(op), System.nanoTime() - begun);
             begunNs[slot << STRIDE_SHIFT] = 0;
         }
     }
 
-    private void sample(int op, long nanos) {
+    private void sample(@Nullable Kind kind, long nanos) {
         Sampler current = sampler;
-        Kind kind = CommandCounts.kindOf(op);
         if (current != null && kind != null) {
             current.sampled(kind, Math.max(0, nanos));
         }
     }
 
-    /** The calls through channels. */
-    ChannelTotals channelCalls() {
-        return channelCalls;
+    /** Counts and samples the calls of a new channel, too. */
+    void opened(ChannelCounts calls) {
+        calls.sampleTo(nanos -> sample(Kind.CALL, nanos));
+        channelCalls.opened(calls);
+    }
+
+    /** Nobody calls through this channel any more. Idempotent. */
+    void closed(ChannelCounts calls) {
+        channelCalls.closed(calls);
     }
 
     /** The answers through channels. */

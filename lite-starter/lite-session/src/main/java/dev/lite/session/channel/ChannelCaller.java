@@ -168,7 +168,7 @@ public final class ChannelCaller implements AutoCloseable {
             try {
                 int length = replyLength(slot, capacity);
                 RawMemory.copyTo(memory.window(slot), reply, 0, length);
-                counts.add(slot, request.byteSize());
+                counts.addWaited(slot, request.byteSize(), beganNs);
                 return length;
             } finally {
                 slots.giveBack(slot);
@@ -195,7 +195,7 @@ public final class ChannelCaller implements AutoCloseable {
             try {
                 byte[] reply = new byte[replyLength(slot, area.windowBytes())];
                 RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(reply), 0, reply.length);
-                counts.add(slot, request.byteSize());
+                counts.addWaited(slot, request.byteSize(), beganNs);
                 return reply;
             } finally {
                 slots.giveBack(slot);

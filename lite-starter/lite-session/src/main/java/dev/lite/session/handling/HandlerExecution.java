@@ -73,6 +73,7 @@ public final class HandlerExecution {
         try {
             call.reply(reply);
         } catch (LimitExceededException e) { // too long, or too long for this caller
+            warn("The reply of the function \"%s\" was not sent: %s".formatted(function, e.getMessage()), null);
             fail(call, 0, String.valueOf(e.getMessage()));
         } catch (LiteException e) {
             throw e;

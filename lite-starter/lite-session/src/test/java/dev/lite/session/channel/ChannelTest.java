@@ -19,6 +19,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -79,6 +81,19 @@ class ChannelTest {
     })
     void everyCallGetsItsOwnReply(int spins, int callers, boolean virtual, int servers, boolean virtualServers) {
         channel(8, spins).assertEveryCallGetsItsOwnReply(20_000, callers, virtual, servers, virtualServers);
+    }
+
+    @Test
+    void oneCallOf256OfEachSlotIsSampled() {
+        TestChannel channel = channel(8, 200);
+        Queue<Long> samples = new ConcurrentLinkedQueue<>();
+        channel.caller.counts().sampleTo(samples::add);
+
+        channel.assertEveryCallGetsItsOwnReply(20_000, 4, false, 2, false);
+
+        long calls = channel.caller.counts().sum().operations();
+        assertThat(samples.size()).isBetween((int) (calls / 256), (int) (calls / 256) + 8);
+        assertThat(samples).allMatch(nanos -> nanos > 0);
     }
 
     @Test

@@ -98,8 +98,9 @@ class HandlerExecutionTest {
     }
 
     @Test
-    void aReplyThatIsTooLongFailsTheCallWithTheLimit() {
+    void aReplyThatIsTooLongFailsTheCallWithTheLimitAndIsLogged() {
         execution(call -> MemorySegment.ofArray(new byte[2])).execute(new Call());
         assertThat(answers).containsExactly("fail 0 too long");
+        assertThat(log).containsExactly("The reply of the function \"f\" was not sent: too long / null");
     }
 }
