@@ -3,6 +3,7 @@ package dev.lite.embedded;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -10,6 +11,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.boot.LiteRpcAutoConfiguration;
 import dev.lite.boot.LtRpcHandler;
+import dev.lite.boot.LtRpcTemplate;
 import dev.lite.boot.client.ImportLtRpcClients;
 import dev.lite.boot.client.LtRpcClient;
 import dev.lite.boot.lock.LiteLock;
@@ -18,15 +20,21 @@ import dev.lite.boot.lock.LiteLocks;
 import dev.lite.boot.region.LiteRegion;
 import dev.lite.boot.region.LiteRegionAutoConfiguration;
 import dev.lite.testing.Waits;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /** The starter's clients, regions and locks with a node. */
@@ -116,6 +124,11 @@ class StarterTest {
             Waits.await(release);
         }
 
+        @LiteLock("stock")
+        void tryAsLongAsTheSessionAllows() {
+            throw new AssertionError("the lock is not free");
+        }
+
         @LiteLock(value = "stock", deadline = "100ms")
         void tryBriefly() {
             throw new AssertionError("the lock is not free");
@@ -147,5 +160,53 @@ class StarterTest {
             release.countDown();
             Waits.join(holder);
         });
+    }
+
+    @Test
+    void theDeadlineOfAnEmbeddedNodeIsThatOfCallsAndLockedMethods() {
+        runner.withBean(Stock.class)
+                .withPropertyValues("lite.embedded.deadline=1500ms")
+                .run(context -> {
+                    assertThat(context.getBean(LtRpcTemplate.class).deadline()).isEqualTo(Duration.ofMillis(1500));
+                    Stock stock = context.getBean(Stock.class);
+                    CountDownLatch held = new CountDownLatch(1);
+                    CountDownLatch release = new CountDownLatch(1);
+                    Thread holder = Thread.ofPlatform().start(() -> stock.hold(held, release));
+                    Waits.await(held);
+                    assertThatThrownBy(stock::tryAsLongAsTheSessionAllows)
+                            .isInstanceOf(LiteTimeoutException.class)
+                            .hasMessageContaining("1.5 s");
+                    release.countDown();
+                    Waits.join(holder);
+                });
+    }
+
+    @Test
+    void aNodeThatCannotStartIsExplained() {
+        FailureAnalysis former = AnalysisRecorder.take();
+        assertThat(former).isNull();
+
+        assertThatThrownBy(() -> new SpringApplicationBuilder(Unreachable.class)
+                        .web(WebApplicationType.NONE)
+                        .run(
+                                "--lite.embedded.zookeeper=127.0.0.1:1",
+                                "--lite.embedded.cluster=c",
+                                "--lite.embedded.deadline=300ms"))
+                .hasRootCauseInstanceOf(ClusterUnavailableException.class);
+
+        FailureAnalysis analysis = AnalysisRecorder.take();
+        assertThat(analysis).isNotNull();
+        assertThat(analysis.getDescription())
+                .startsWith("The application could not start its own node: ZooKeeper at 127.0.0.1:1 cannot be reached");
+        assertThat(analysis.getAction()).contains("lite.embedded.zookeeper");
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({LiteEmbeddedAutoConfiguration.class, LiteClientAutoConfiguration.class})
+    static class Unreachable {
+        @Bean
+        Counters user(LtMemory memory) {
+            return new Counters(memory.malloc(LmrSpec.of(4096)));
+        }
     }
 }

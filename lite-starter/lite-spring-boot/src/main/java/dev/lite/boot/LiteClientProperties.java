@@ -1,10 +1,12 @@
 package dev.lite.boot;
 
+import dev.lite.api.Lite;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
@@ -52,6 +54,12 @@ public record LiteClientProperties(
             throw new IllegalArgumentException(
                     "lite.client.start-deadline is %s; it must be 0 (no wait) or more".formatted(startDeadline));
         }
+    }
+
+    /** The deadline of the application's session, which need not be that of these properties: it may have a node of its own. */
+    public Duration deadlineOf(ObjectProvider<Lite> session) {
+        Lite lite = session.getIfUnique();
+        return lite == null ? deadline : lite.deadline();
     }
 
     private static void checkSocket(String property, Path path) {

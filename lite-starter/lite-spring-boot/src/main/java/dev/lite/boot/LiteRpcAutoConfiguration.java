@@ -1,5 +1,6 @@
 package dev.lite.boot;
 
+import dev.lite.api.Lite;
 import dev.lite.api.LtRpc;
 import io.micrometer.observation.ObservationRegistry;
 import org.springframework.beans.factory.ObjectProvider;
@@ -49,8 +50,13 @@ public final class LiteRpcAutoConfiguration {
     @ConditionalOnMissingBean
     @ConditionalOnSingleCandidate(LtRpc.class)
     LtRpcTemplate ltRpcTemplate(
-            LtRpc rpc, RpcBodies bodies, LiteClientProperties properties, ObjectProvider<CallObserver> observers) {
-        return new LtRpcTemplate(rpc, bodies, properties.deadline(), observers.getIfAvailable(() -> CallObserver.NONE));
+            LtRpc rpc,
+            RpcBodies bodies,
+            ObjectProvider<Lite> session,
+            LiteClientProperties properties,
+            ObjectProvider<CallObserver> observers) {
+        return new LtRpcTemplate(
+                rpc, bodies, properties.deadlineOf(session), observers.getIfAvailable(() -> CallObserver.NONE));
     }
 
     /** Observations if Micrometer is on the class path and the application has a registry for them. */

@@ -36,6 +36,6 @@ public @interface LtRpcClient {
     /** Put before the name of every function. May have placeholders. */
     String prefix() default "";
 
-    /** The deadline of a call, such as {@code 2s} or {@code 500ms}. May have placeholders. Default: {@code lite.client.deadline}. */
+    /** The deadline of a call, such as {@code 2s} or {@code 500ms}. May have placeholders. Default: the session's deadline. */
     String deadline() default "";
 }

@@ -40,6 +40,6 @@ public @interface LiteLock {
      */
     String value();
 
-    /** How long the method may wait for the lock, such as {@code 2s}. May have placeholders. Default: {@code lite.client.deadline}. */
+    /** How long the method may wait for the lock, such as {@code 2s}. May have placeholders. Default: the session's deadline. */
     String deadline() default "";
 }

@@ -1,5 +1,6 @@
 package dev.lite.boot.lock;
 
+import dev.lite.api.Lite;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.boot.LiteClientProperties;
@@ -21,7 +22,10 @@ public final class LiteLockAutoConfiguration {
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static LiteLockPostProcessor liteLockPostProcessor(
-            ObjectProvider<LtSync> sync, ObjectProvider<LiteClientProperties> properties, Environment environment) {
-        return new LiteLockPostProcessor(sync, properties, environment);
+            ObjectProvider<Lite> session,
+            ObjectProvider<LtSync> sync,
+            ObjectProvider<LiteClientProperties> properties,
+            Environment environment) {
+        return new LiteLockPostProcessor(session, sync, properties, environment);
     }
 }

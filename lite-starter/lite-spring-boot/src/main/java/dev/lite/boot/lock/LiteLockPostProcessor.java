@@ -1,6 +1,7 @@
 package dev.lite.boot.lock;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientProperties;
@@ -34,6 +35,7 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
 
     private static final Log log = LogFactory.getLog(LiteLockPostProcessor.class);
 
+    private final transient ObjectProvider<Lite> session;
     private final transient ObjectProvider<LtSync> sync;
     private final transient ObjectProvider<LiteClientProperties> properties;
     private final transient Environment environment;
@@ -42,7 +44,11 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     private final transient Map<MethodClassKey, LockedMethod> methods = new ConcurrentHashMap<>();
 
     LiteLockPostProcessor(
-            ObjectProvider<LtSync> sync, ObjectProvider<LiteClientProperties> properties, Environment environment) {
+            ObjectProvider<Lite> session,
+            ObjectProvider<LtSync> sync,
+            ObjectProvider<LiteClientProperties> properties,
+            Environment environment) {
+        this.session = session;
         this.sync = sync;
         this.properties = properties;
         this.environment = environment;
@@ -116,6 +122,6 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
 
     private Duration deadline(LockedMethod locked) {
         Duration own = locked.deadline();
-        return own == null ? properties.getObject().deadline() : own;
+        return own == null ? properties.getObject().deadlineOf(session) : own;
     }
 }
