@@ -70,6 +70,9 @@ record LocalClusterConfig(
     /** With one of these the processes do not sign records with the cluster's own secret. */
     private static final Set<String> OWN_SIGNATURES = Set.of("lite.cluster.secret", "lite.cluster.secret-file");
 
+    /** The directory in which Tomcat has what it writes. */
+    static final String TOMCAT = "tomcat";
+
     private static final int NODES_MAX = 64;
     private static final int MANAGER_PORT = 7400;
     private static final int NODE_PORT = 7410;
@@ -245,6 +248,10 @@ record LocalClusterConfig(
 
     private void addCommon(List<String> command, Path work, Path readyFile, int port) {
         command.add("--server.port=" + port);
+        // A killed process would leave its own in the directory for temporary files.
+        command.add("--server.tomcat.basedir="
+                + work.resolve(TOMCAT)
+                        .resolve(readyFile.getFileName().toString().replace(".properties", "")));
         command.add("--lite.cluster.name=" + name);
         command.add("--lite.ready-file=" + readyFile);
         if (zookeeper == null && OWN_SIGNATURES.stream().noneMatch(properties::containsKey)) {
