@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -120,6 +121,8 @@ final class LocalClusters {
         try {
             Instant recorded = Files.getLastModifiedTime(file(name)).toInstant();
             return began.isPresent() && began.get().isBefore(recorded.plus(CLOCK_ERROR));
+        } catch (NoSuchFileException removed) {
+            return false;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + file(name), e);
         }
@@ -215,13 +218,12 @@ final class LocalClusters {
 
     /** The recorded properties of a cluster. */
     Optional<Properties> find(String name) {
-        if (!Files.exists(file(name))) {
-            return Optional.empty();
-        }
         Properties values = new Properties();
         try (Reader reader = Files.newBufferedReader(file(name))) {
             values.load(reader);
             return Optional.of(values);
+        } catch (NoSuchFileException none) {
+            return Optional.empty();
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + file(name), e);
         }

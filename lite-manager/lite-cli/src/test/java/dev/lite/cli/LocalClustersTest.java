@@ -2,12 +2,14 @@ package dev.lite.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
@@ -17,7 +19,9 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.StringJoiner;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -89,6 +93,26 @@ class LocalClustersTest {
         Waits.join(reader);
         assertThat(incomplete).isFalse();
         assertThat(directory.resolve("clusters").toFile().list()).containsExactly("a.properties");
+    }
+
+    @Test
+    void aRecordThatIsRemovedWhileItIsReadIsNotThere() throws IOException {
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        Thread reader = Thread.ofPlatform().start(() -> failure.set(catchThrowable(() -> {
+            while (!over.get()) {
+                clusters.find("a").ifPresent(found -> assertThat(found).containsKey("pid"));
+            }
+        })));
+        for (int round = 0; round < 5_000 && reader.isAlive(); round++) {
+            Files.createDirectories(directory.resolve("clusters"));
+            Files.writeString(directory.resolve("written"), "pid=1\n");
+            Files.move(directory.resolve("written"), clusters.file("a"), StandardCopyOption.ATOMIC_MOVE);
+            Files.delete(clusters.file("a"));
+        }
+        over.set(true);
+        Waits.join(reader);
+        assertThat(failure.get()).isNull();
     }
 
     @Test
