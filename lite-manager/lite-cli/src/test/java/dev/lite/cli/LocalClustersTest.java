@@ -99,11 +99,12 @@ class LocalClustersTest {
     void aRecordThatIsRemovedWhileItIsReadIsNotThere() throws IOException {
         AtomicBoolean over = new AtomicBoolean();
         AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
-        Thread reader = Thread.ofPlatform().start(() -> failure.set(catchThrowable(() -> {
-            while (!over.get()) {
-                clusters.find("a").ifPresent(found -> assertThat(found).containsKey("pid"));
-            }
-        })));
+        Thread reader = Thread.ofPlatform()
+                .start(() -> failure.set(catchThrowable(() -> {
+                    while (!over.get()) {
+                        clusters.find("a").ifPresent(found -> assertThat(found).containsKey("pid"));
+                    }
+                })));
         for (int round = 0; round < 5_000 && reader.isAlive(); round++) {
             Files.createDirectories(directory.resolve("clusters"));
             Files.writeString(directory.resolve("written"), "pid=1\n");

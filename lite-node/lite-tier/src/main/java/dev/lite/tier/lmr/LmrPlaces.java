@@ -72,11 +72,13 @@ public final class LmrPlaces {
             UUID there = share.node() == self ? arena.id() : arenaOf(owner(share.node(), deadline));
             if (there != null && !there.equals(share.arena())) {
                 throw new LmrUnavailableException("%s: node %s restarted with a new arena; its old data is lost"
-                        .formatted(
-                                name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmrId,
-                                nodeName(share.node())));
+                        .formatted(describe(lmrId, name), nodeName(share.node())));
             }
         }
+    }
+
+    static String describe(long lmrId, @Nullable String name) {
+        return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmrId;
     }
 
     private static @Nullable UUID arenaOf(@Nullable Peer owner) {

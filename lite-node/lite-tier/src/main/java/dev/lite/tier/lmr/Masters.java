@@ -566,10 +566,13 @@ public final class Masters {
         // Every step has the deadline.
         shares.forEach(CompletableFuture::join);
         RuntimeException failed = failure.get();
-        if (failed
-                instanceof
-                LmrFreedException) { // also if a node does not have the bytes any more, with its former arena
+        if (failed instanceof LmrFreedException || failed instanceof LmrUnavailableException) {
+            // Nobody frees an LMR during its move. A node has another arena now: one that has the bytes, or one that
+            // gets them.
             places.requireArenas(from.id(), without(from.shares(), to.shares()), name, deadline);
+            throw new LmrUnavailableException(
+                    "%s stays where it is: %s".formatted(LmrPlaces.describe(from.id(), name), failed.getMessage()),
+                    failed);
         }
         if (failed != null) {
             throw failed;

@@ -28,6 +28,9 @@ import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -163,6 +166,50 @@ class MoveFailureTest {
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
         }
+    }
+
+    /** Nobody has freed it, and its data is where it was. */
+    @Test
+    void aMoveWhoseTargetRestartsWithANewArenaMeanwhileSaysThatTheLmrStaysWhereItIs() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            Masters masters =
+                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).masters();
+            AtomicBoolean restarted = new AtomicBoolean();
+
+            assertThatThrownBy(() -> masters.move(
+                            "moving",
+                            made.id(),
+                            "n2",
+                            () -> {
+                                if (restarted.compareAndSet(false, true)) {
+                                    restartWithNewArena(cluster, "n2");
+                                }
+                                return true;
+                            },
+                            Deadline.in(Waits.seconds(20))))
+                    .isInstanceOf(LmrUnavailableException.class)
+                    .hasMessageContaining("LMR \"moving\" stays where it is: ")
+                    .hasMessageContaining("arena");
+
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+            masters.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+        }
+    }
+
+    private static void restartWithNewArena(TestCluster cluster, String node) {
+        cluster.stop(node);
+        try {
+            Files.delete(cluster.arenas().resolve("c").resolve(node).resolve("arena"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        LiteNode unused = cluster.start(node);
+        cluster.awaitConnections();
     }
 
     @Test
