@@ -43,6 +43,9 @@ import org.slf4j.LoggerFactory;
  * <p>Used by one thread. Limit: {@value #AT_ONCE} moves at a time.
  */
 final class Drain {
+    /** Why a drain fails in a cluster of one node. */
+    static final String NOBODY = "no other live node takes memory";
+
     private static final Logger log = LoggerFactory.getLogger(Drain.class);
     private static final int AT_ONCE = 4;
 
@@ -154,7 +157,7 @@ final class Drain {
                 return STOPPED;
             }
             if (!mover.hasOthers()) {
-                return "no other live node takes memory";
+                return NOBODY;
             }
             if (deadline.passed()) {
                 return new LiteTimeoutException(deadline.expired("%d of %d bytes are still at node %s"

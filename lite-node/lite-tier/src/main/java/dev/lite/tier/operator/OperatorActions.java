@@ -65,7 +65,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
     @Override
     public @Nullable String drain(boolean leaving, Drain.Progress progress, Deadline deadline) {
         if (!relocation.hasOthers(self.id())) {
-            return "no other live node takes memory";
+            return Drain.NOBODY;
         }
         return new Drain(self, allocator, lmrs.records(), lmrs.named(), new FromHere(), executor, leaving)
                 .run(progress, deadline);

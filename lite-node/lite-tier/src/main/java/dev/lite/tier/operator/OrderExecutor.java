@@ -58,6 +58,9 @@ public final class OrderExecutor implements AutoCloseable {
      */
     private static final long LOOK_IDLE_NS = TimeUnit.MINUTES.toNanos(1);
 
+    /** How long the node is alone before it gives up a drain: others may only be registering again. */
+    private static final long ALONE_NS = TimeUnit.SECONDS.toNanos(1);
+
     /** Time that an order of no particular node is reserved for the node whose turn it is. */
     private static final long TURN_NS = TimeUnit.SECONDS.toNanos(1);
 
@@ -149,6 +152,9 @@ public final class OrderExecutor implements AutoCloseable {
      */
     @Nullable
     public String drainToLeave(Duration timeout) {
+        if (!hasOthers()) {
+            return Drain.NOBODY;
+        }
         if (empty) {
             return null;
         }
@@ -177,11 +183,16 @@ public final class OrderExecutor implements AutoCloseable {
                     .ifPresent(end::complete); // it ended before it was awaited
             check();
             try {
-                Order ended = end.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-                return ended.state() == State.DONE ? null : ended.note();
-            } catch (TimeoutException e) {
+                Optional<Order> ended = awaitEnd(end, deadline);
+                if (ended.isPresent()) {
+                    return ended.get().state() == State.DONE
+                            ? null
+                            : ended.get().note();
+                }
                 Optional<Order> unused = orders.cancel(order.id(), DIRECTORY); // nobody waits for it any more
-                return new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage();
+                return deadline.passed()
+                        ? new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage()
+                        : Drain.NOBODY;
             } finally {
                 awaited.remove(order.id(), end);
             }
@@ -193,6 +204,28 @@ public final class OrderExecutor implements AutoCloseable {
         } catch (ExecutionException e) {
             throw new AssertionError("the future of an order never fails", e);
         }
+    }
+
+    /** Waits for the end of an order. Empty at the deadline, or if all other nodes have left meanwhile, as when a cluster ends. */
+    private Optional<Order> awaitEnd(CompletableFuture<Order> end, Deadline deadline)
+            throws InterruptedException, ExecutionException {
+        boolean alone = false;
+        while (!deadline.passed()) {
+            try {
+                return Optional.of(end.get(Math.min(ALONE_NS, deadline.remainingNs()), TimeUnit.NANOSECONDS));
+            } catch (TimeoutException e) {
+                boolean stillAlone = alone;
+                alone = !hasOthers();
+                if (alone && stillAlone) {
+                    break;
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
+    private boolean hasOthers() {
+        return directory.nodes().stream().anyMatch(node -> node.id() != self.id());
     }
 
     /** Waits for a notification or the check interval, then checks the orders; false if this object is closed. */

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -159,6 +160,30 @@ class OrderExecutorTest {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** All nodes of a cluster may end at the same time. A move to one that has left would wait for its return. */
+    @Test
+    void aNodeThatLeavesGivesUpItsDrainWhenAllOthersHaveLeft() {
+        start(2);
+        Node leaving = nodes.getFirst();
+        CountDownLatch end = new CountDownLatch(1);
+        draining = progress -> {
+            await(end);
+            return "ended";
+        };
+        CompletableFuture<@Nullable String> drain = CompletableFuture.supplyAsync(
+                () -> leaving.executor.drainToLeave(Duration.ofHours(1)), leaving.threads);
+        Waits.until("it drains", () -> begun.get() == 1);
+        assertThat(drain).isNotDone();
+
+        nodes.getLast().directory.close();
+
+        assertThat(drain).succeedsWithin(SOON).isEqualTo("no other live node takes memory");
+        end.countDown();
+        Order order = orders.list(SOON).getFirst();
+        Waits.until("the drain is told", () -> find(order).state().isFinal());
+        assertThat(find(order).note()).isEqualTo("cancelled");
     }
 
     @Test
