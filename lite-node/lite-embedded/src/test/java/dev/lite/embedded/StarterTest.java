@@ -23,6 +23,7 @@ import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -36,6 +37,8 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.StandardEnvironment;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
 
 /** The starter's clients, regions and locks with a node. */
 class StarterTest {
@@ -179,6 +182,17 @@ class StarterTest {
                     release.countDown();
                     Waits.join(holder);
                 });
+    }
+
+    /** As the command "lite env" prints them. */
+    @Test
+    void variablesOfTheEnvironmentNameTheSecretsFile() {
+        Map<String, Object> variables = Map.of("LITE_EMBEDDED_SECRET_FILE", "/nowhere/secret");
+        runner.withInitializer(context -> context.getEnvironment()
+                        .getPropertySources()
+                        .addFirst(new SystemEnvironmentPropertySource(
+                                "test-" + StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME, variables)))
+                .run(context -> assertThat(context).getFailure().rootCause().hasMessageContaining("/nowhere/secret"));
     }
 
     @Test

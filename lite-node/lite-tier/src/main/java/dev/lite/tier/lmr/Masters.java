@@ -619,7 +619,7 @@ public final class Masters {
 
     private static void requireWanted(Destination destination, long id) {
         if (!destination.isWanted()) {
-            throw new LmrUnavailableException("the move of LMR %d was cancelled; it stays where it was".formatted(id));
+            throw new LmrUnavailableException("the move of LMR %d was cancelled".formatted(id));
         }
     }
 
