@@ -37,7 +37,8 @@ public final class LocalCluster implements AutoCloseable {
     private static final int STARTS_MAX = Runtime.getRuntime().availableProcessors();
 
     /** What a cluster creates in its work directory, beside ZooKeeper's data and the script that stops it. */
-    private static final List<String> CREATED = List.of("logs", "ready", "run", "commands", LocalClusterConfig.TOMCAT);
+    private static final List<String> CREATED =
+            List.of("logs", "ready", "run", "commands", LocalClusterConfig.TEMPORARY);
 
     private static final String STOP = "stop.sh";
 

@@ -70,8 +70,8 @@ record LocalClusterConfig(
     /** With one of these the processes do not sign records with the cluster's own secret. */
     private static final Set<String> OWN_SIGNATURES = Set.of("lite.cluster.secret", "lite.cluster.secret-file");
 
-    /** The directory in which Tomcat has what it writes. */
-    static final String TOMCAT = "tomcat";
+    /** The directory for temporary files: killed processes would leave theirs, such as Tomcat's, in that of the system. */
+    static final String TEMPORARY = "temporary";
 
     private static final int NODES_MAX = 64;
     private static final int MANAGER_PORT = 7400;
@@ -139,7 +139,7 @@ record LocalClusterConfig(
 
     private List<String> managerCommand(Path work, Path readyFile, int port) {
         // The manager is not on the data path, and starts faster with only the first compiler.
-        List<String> command = service();
+        List<String> command = service(work);
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(managerJavaOptions);
         command.addAll(List.of("-jar", managerJar.toString()));
@@ -168,7 +168,7 @@ record LocalClusterConfig(
 
     /** The command that starts a node. */
     List<String> nodeCommand(Path work, Path readyFile, int port, String nodeName, String zookeeperOfCluster) {
-        List<String> command = service();
+        List<String> command = service(work);
         command.addAll(nodeJavaOptions);
         command.addAll(List.of("-jar", nodeJar.toString()));
         addCommon(command, work, readyFile, port);
@@ -227,8 +227,9 @@ record LocalClusterConfig(
     }
 
     /** A manager or a node. */
-    private List<String> service() {
+    private List<String> service(Path work) {
         List<String> command = jvm("64m", "256m");
+        command.add("-Djava.io.tmpdir=" + work.resolve(TEMPORARY));
         // Spring calls most constructors and methods once, so a class for each would cost more than it saves. The data
         // path uses no reflection.
         command.add("-Djdk.reflect.useNativeAccessorOnly=true");
@@ -248,10 +249,6 @@ record LocalClusterConfig(
 
     private void addCommon(List<String> command, Path work, Path readyFile, int port) {
         command.add("--server.port=" + port);
-        // A killed process would leave its own in the directory for temporary files.
-        command.add("--server.tomcat.basedir="
-                + work.resolve(TOMCAT)
-                        .resolve(readyFile.getFileName().toString().replace(".properties", "")));
         command.add("--lite.cluster.name=" + name);
         command.add("--lite.ready-file=" + readyFile);
         if (zookeeper == null && OWN_SIGNATURES.stream().noneMatch(properties::containsKey)) {
