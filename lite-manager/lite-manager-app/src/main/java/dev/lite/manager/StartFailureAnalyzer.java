@@ -22,19 +22,13 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
                         "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* if access is refused, lite.cluster.secret-file if it is about the secret, or a record is refused). The manager waits for lite.manager.start-deadline.",
                         failure);
             }
-            if (cause instanceof UncheckedIOException && isOurs(cause)) {
+            if (cause instanceof UncheckedIOException && StartException.isOurs(cause)) {
                 return new FailureAnalysis(cause.getMessage(), "Check the file named in the message.", failure);
             }
-            if (cause instanceof IllegalArgumentException && isOurs(cause)) {
+            if (cause instanceof IllegalArgumentException && StartException.isOurs(cause)) {
                 return new FailureAnalysis(cause.getMessage(), "Correct the configuration (lite.*).", failure);
             }
         }
         return null;
-    }
-
-    /** Whether one of LITE's own checks rejected a value; other errors keep their stack trace. */
-    private static boolean isOurs(Throwable cause) {
-        StackTraceElement[] stack = cause.getStackTrace();
-        return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");
     }
 }

@@ -38,15 +38,9 @@ final class EmbeddedStartFailureAnalyzer implements FailureAnalyzer {
             case ArenaException arena -> "Correct lite.embedded.arena-size or lite.embedded.arena-directory.";
             case FabricException fabric ->
                 "Correct lite.embedded.fabric, lite.embedded.require, or the setting named in the message.";
-            case IllegalArgumentException illegal -> isOurs(illegal) ? "Correct lite.embedded.*." : null;
-            case UncheckedIOException io -> isOurs(io) ? "Check the file named in the message." : null;
+            case IllegalArgumentException illegal -> StartException.isOurs(illegal) ? "Correct lite.embedded.*." : null;
+            case UncheckedIOException io -> StartException.isOurs(io) ? "Check the file named in the message." : null;
             default -> null;
         };
-    }
-
-    /** Whether one of LITE's own checks rejected a value; other errors keep their stack trace. */
-    private static boolean isOurs(Throwable cause) {
-        StackTraceElement[] stack = cause.getStackTrace();
-        return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");
     }
 }

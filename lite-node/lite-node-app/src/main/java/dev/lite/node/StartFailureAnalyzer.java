@@ -44,15 +44,10 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
                 os.errno() == Errno.EADDRINUSE
                         ? "Another process uses this socket: give this node another lite.node.socket or lite.node.run-directory."
                         : "Correct lite.node.socket or lite.node.run-directory, or the setting named in the message.";
-            case IllegalArgumentException illegal -> isOurs(illegal) ? "Correct the configuration (lite.*)." : null;
-            case UncheckedIOException io -> isOurs(io) ? "Check the file named in the message." : null;
+            case IllegalArgumentException illegal ->
+                StartException.isOurs(illegal) ? "Correct the configuration (lite.*)." : null;
+            case UncheckedIOException io -> StartException.isOurs(io) ? "Check the file named in the message." : null;
             default -> null;
         };
-    }
-
-    /** Whether one of LITE's own checks rejected a value; other errors keep their stack trace. */
-    private static boolean isOurs(Throwable cause) {
-        StackTraceElement[] stack = cause.getStackTrace();
-        return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");
     }
 }

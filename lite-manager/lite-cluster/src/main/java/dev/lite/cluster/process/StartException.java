@@ -21,4 +21,10 @@ public final class StartException extends RuntimeException {
     public String action() {
         return action;
     }
+
+    /** Whether one of LITE's own checks threw an exception, so that its message is for people; others keep their stack trace. */
+    public static boolean isOurs(Throwable failure) {
+        StackTraceElement[] stack = failure.getStackTrace();
+        return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");
+    }
 }
