@@ -10,6 +10,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -405,10 +406,10 @@ class CommandsTest {
 
     @Test
     void theNextManagerIsAskedIfOneIsDownOrItsZooKeeperIsUnavailable() throws IOException {
-        FakeManager gone = new FakeManager();
-        String goneUrl = gone.url();
-        gone.close();
-        try (FakeManager away = new FakeManager().with("GET /api/nodes?state=true", 503, "{'detail':'away'}")) {
+        try (Socket refusing = new Socket(); // keeps its port from other managers, and does not listen
+                FakeManager away = new FakeManager().with("GET /api/nodes?state=true", 503, "{'detail':'away'}")) {
+            refusing.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            String goneUrl = "http://127.0.0.1:" + refusing.getLocalPort();
             manager.with("GET /api/nodes?state=true", 200, "[]");
             assertThat(lite("nodes", "--manager", goneUrl + "," + away.url() + "/," + manager.url()))
                     .isZero();
