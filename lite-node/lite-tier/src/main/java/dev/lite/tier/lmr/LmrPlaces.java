@@ -46,11 +46,12 @@ public final class LmrPlaces {
                 : owner.endpoint().mappedAddress();
     }
 
-    /** True unless the rights are MASTER alone: whoever only moves, grants or frees an LMR may do so though its data is lost. */
+    /** Whether a handle with these rights reads or changes data. One with MASTER alone does not, and can free an LMR whose data is lost. */
     static boolean needsData(int granted) {
         return granted != Permission.MASTER.bit();
     }
 
+    /** Whether all parts of an LMR that lie on a node are in this arena of it. */
     static boolean isIn(LmrRecord lmr, int node, UUID arenaId) {
         return lmr.shares().stream()
                 .allMatch(share -> share.node() != node || share.arena().equals(arenaId));
@@ -77,6 +78,7 @@ public final class LmrPlaces {
         }
     }
 
+    /** An LMR, for messages. */
     static String describe(long lmrId, @Nullable String name) {
         return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmrId;
     }

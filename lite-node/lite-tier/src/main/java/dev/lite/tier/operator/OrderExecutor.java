@@ -152,7 +152,7 @@ public final class OrderExecutor implements AutoCloseable {
      */
     @Nullable
     public String drainToLeave(Duration timeout) {
-        if (!hasOthers()) {
+        if (isAlone()) {
             return Drain.NOBODY;
         }
         if (empty) {
@@ -215,7 +215,7 @@ public final class OrderExecutor implements AutoCloseable {
                 return Optional.of(end.get(Math.min(ALONE_NS, deadline.remainingNs()), TimeUnit.NANOSECONDS));
             } catch (TimeoutException e) {
                 boolean stillAlone = alone;
-                alone = !hasOthers();
+                alone = isAlone();
                 if (alone && stillAlone) {
                     break;
                 }
@@ -224,8 +224,8 @@ public final class OrderExecutor implements AutoCloseable {
         return Optional.empty();
     }
 
-    private boolean hasOthers() {
-        return directory.nodes().stream().anyMatch(node -> node.id() != self.id());
+    private boolean isAlone() {
+        return directory.nodes().stream().allMatch(node -> node.id() == self.id());
     }
 
     /** Waits for a notification or the check interval, then checks the orders; false if this object is closed. */

@@ -182,7 +182,7 @@ class OrderExecutorTest {
         assertThat(drain).succeedsWithin(SOON).isEqualTo("no other live node takes memory");
         end.countDown();
         Order order = orders.list(SOON).getFirst();
-        Waits.until("the drain is told", () -> find(order).state().isFinal());
+        Waits.until("the order to drain has ended", () -> find(order).state().isFinal());
         assertThat(find(order).note()).isEqualTo("cancelled");
     }
 
