@@ -139,7 +139,7 @@ final class ControlRequestHandler {
                     RpcStatus.UNKNOWN,
                     permit == permits
                             ? "%d control requests of this session are under way; the limit is %d"
-                                    .formatted(config.requestsMax() - permits.availablePermits(), config.requestsMax())
+                                    .formatted(underWay(), config.requestsMax())
                             : "this session has reached its limit of %d requests that wait for locks and barriers"
                                     .formatted(SessionProtocol.WAITS_MAX)));
             return;
@@ -153,6 +153,11 @@ final class ControlRequestHandler {
         });
         threads.add(thread);
         thread.start();
+    }
+
+    /** The requests that are counted against the session's limit: those that are executed, and those that wait to reply. */
+    int underWay() {
+        return config.requestsMax() - permits.availablePermits();
     }
 
     private void execute(Request request, Semaphore permit) {
