@@ -32,6 +32,7 @@ import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.NamedFabric;
 import dev.lite.tier.testing.Seeds;
@@ -73,6 +74,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 @ParameterizedClass(name = "{0}, {1}, {2}")
 @MethodSource("combinations")
+@HasChannels
 class EveryOperationTest {
     private static final int TRIES = 12;
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};

@@ -32,6 +32,7 @@ import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -55,6 +56,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls and messages of applications that are attached to two real nodes. */
+@HasChannels
 class AttachedRpcTest {
     private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(15));
     private static final Duration SHORT = Duration.ofMillis(50);

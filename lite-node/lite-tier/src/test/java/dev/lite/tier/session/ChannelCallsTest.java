@@ -29,6 +29,7 @@ import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.CallContexts;
 import dev.lite.tier.testing.CallFailures;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
@@ -56,7 +57,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -66,7 +66,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Calls of applications with LITE's client, on two nodes, through channels. */
 @ParameterizedClass
 @EnumSource(names = {"ONE_HOST", "TCP"})
-@Isolated("it counts the mappings of its process")
+@HasChannels
 class ChannelCallsTest {
     private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(20));
     private static final Duration SHORT = Duration.ofMillis(30);

@@ -17,6 +17,7 @@ import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.ChannelClient.Offer;
 import dev.lite.tier.session.ChannelClient.Opened;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
@@ -36,6 +37,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Two applications without LITE's client, one of which serves a function to the other: at one node, or at two nodes. */
+@HasChannels
 abstract class ChannelCases {
     static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(10));
 

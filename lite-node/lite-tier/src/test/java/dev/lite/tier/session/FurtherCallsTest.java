@@ -14,6 +14,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.testing.Waits;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
@@ -33,6 +34,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Calls that wait together for an attached application: one command receives several. */
+@HasChannels
 class FurtherCallsTest {
     private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(15));
     private static final Duration SHORT = Duration.ofMillis(50);

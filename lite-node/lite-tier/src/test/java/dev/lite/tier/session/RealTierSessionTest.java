@@ -33,6 +33,7 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.WordChecks;
 import dev.lite.tier.testing.WordChecks.Publication;
@@ -53,6 +54,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two applications attached to two real nodes that are connected by shared memory. */
+@HasChannels
 class RealTierSessionTest {
     private static final int BYTES = 9 * 1024 * 1024 + 5;
 

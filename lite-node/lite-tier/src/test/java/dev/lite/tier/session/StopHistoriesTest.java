@@ -14,6 +14,7 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.Seeds;
@@ -45,6 +46,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @ParameterizedClass
 @EnumSource(names = {"ONE_HOST", "TCP"})
+@HasChannels
 class StopHistoriesTest {
     private static final int HISTORIES = Integer.getInteger("lite.test.histories", 3);
     private static final int NODES = 3;
