@@ -18,6 +18,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.testing.Waits;
+import dev.lite.tier.testing.Inside;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -26,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -351,6 +353,7 @@ class SessionTest {
             }
         }
         assertThat(went).hasValue(0);
+        assertThat(servingThreads()).isGreaterThan(1);
 
         backend.resume();
 
@@ -359,12 +362,16 @@ class SessionTest {
         }
         assertThat(slow.fetchAdd(0, 0)).isEqualTo(5);
         assertThat(quick.fetchAdd(0, 0)).isEqualTo(500);
-        Waits.until(
-                "the slots of the extra workers are released",
-                () -> Thread.getAllStackTraces().keySet().stream()
-                                .filter(thread -> thread.getName().endsWith("-data"))
-                                .count()
-                        == 1);
+        Waits.until("the extra threads have ended", () -> servingThreads() <= 1);
+    }
+
+    /** Those of the only session; none while it rests. */
+    private int servingThreads() {
+        Object session = Inside.field(server, "connections", Map.class)
+                .keySet()
+                .iterator()
+                .next();
+        return Inside.field(Inside.field(session, "worker", SessionWorker.class), "serving", Integer.class);
     }
 
     @Test
