@@ -21,8 +21,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Lock;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.LongSupplier;
 
 /**
@@ -30,14 +28,13 @@ import java.util.function.LongSupplier;
  *
  * <p>When the request arrives, its caller may have given up, and the memory may belong to another LMR. So each piece of
  * work checks that its ranges lie in extents of their LMR. Nobody frees those extents while it runs: work takes its
- * LMR's lock shared, {@link #exclusively freeing} takes it exclusively.
+ * LMR's lock shared, {@link #exclusively freeing} takes it exclusively. Other LMRs do not wait for it.
  *
  * <p>No work begun under one registration of this node runs under the next: others may have given its target to another LMR
  * meanwhile. {@link #quiesceAll} waits for its end before the node registers again, and the connections are cut by then, so
  * nothing that waits for one waits long. Work of this node itself names the registration under which it was asked for.
  */
 final class LocalWork {
-    private static final int LOCKS = 64;
     /** The owner of the work's turns: requests between nodes do not name a principal. */
     private static final String NODE = "";
 
@@ -49,7 +46,7 @@ final class LocalWork {
     private final RemoteMemory remoteMemory;
     private final int self;
     private final LongSupplier registration;
-    private final ReentrantReadWriteLock[] locks = new ReentrantReadWriteLock[LOCKS];
+    private final WorkLocks locks = new WorkLocks();
 
     /** The control channel's slots and this node's own moves bound its size. */
     private final Set<Running> running = ConcurrentHashMap.newKeySet();
@@ -70,20 +67,11 @@ final class LocalWork {
         this.allocator = allocator;
         this.links = links;
         this.remoteMemory = remoteMemory;
-        for (int index = 0; index < LOCKS; index++) {
-            locks[index] = new ReentrantReadWriteLock();
-        }
     }
 
     /** Runs the freeing of an LMR's extents while no work on them runs. */
     void exclusively(long lmrId, Runnable freeing) {
-        Lock lock = lock(lmrId).writeLock();
-        lock.lock();
-        try {
-            freeing.run();
-        } finally {
-            lock.unlock();
-        }
+        locks.exclusively(lmrId, freeing);
     }
 
     /** @param caller the connection of the request, which another node made */
@@ -93,15 +81,11 @@ final class LocalWork {
 
     /** Inside of {@link #asOwn}, or for another node. */
     void memset(long lmrId, List<Run> runs, byte value) {
-        Lock lock = lock(lmrId).readLock();
-        lock.lock();
-        try {
+        locks.shared(lmrId, () -> {
             runs.forEach(run -> check(lmrId, run.entry(), run.offset(), run.length()));
             runs.forEach(run -> inPieces(
                     run.length(), (at, bytes) -> RawMemory.fill(arena.address() + run.offset() + at, bytes, value)));
-        } finally {
-            lock.unlock();
-        }
+        });
     }
 
     /** @param caller the connection of the request, which another node made */
@@ -114,18 +98,10 @@ final class LocalWork {
         if (target.node() == self && !target.arena().equals(arena.id())) {
             throw new LmrFreedException("LMR %d was in a former arena of this node".formatted(target.lmrId()));
         }
-        // Lock in one order, so that work and freeing cannot deadlock.
-        int first = Math.min(index(source.lmrId()), index(target.lmrId()));
-        int second = Math.max(index(source.lmrId()), index(target.lmrId()));
-        locks[first].readLock().lock();
-        locks[second].readLock().lock();
-        try {
+        locks.shared(source.lmrId(), target.lmrId(), () -> {
             check(source.lmrId(), source.entry(), source.offset(), length);
             copyChecked(source, target, length, deadline);
-        } finally {
-            locks[second].readLock().unlock();
-            locks[first].readLock().unlock();
-        }
+        });
     }
 
     private void copyChecked(Part source, Part target, long length, Deadline deadline) {
@@ -247,13 +223,5 @@ final class LocalWork {
             Thread.currentThread().interrupt();
             throw new LmrFreedException("interrupted while waiting for the end of work", e);
         }
-    }
-
-    private ReentrantReadWriteLock lock(long lmrId) {
-        return locks[index(lmrId)];
-    }
-
-    private static int index(long lmrId) {
-        return (int) lmrId & (LOCKS - 1);
     }
 }

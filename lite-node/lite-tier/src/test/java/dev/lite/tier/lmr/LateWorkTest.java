@@ -69,13 +69,19 @@ class LateWorkTest {
 
     /** The copies wait at the second node until it is connected with the third one again. */
     @Test
-    void copiesThatWaitForAThirdNodeDoNotKeepTheNodeThatMakesThemFromLocksAndAllocations() {
+    void copiesThatWaitForAThirdNodeDelayNoLocksNoAllocationsAndNoFreesOfOtherLmrs() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
             cluster.attach(1).sync().lock("x").acquire(LONG).close(); // n1 is its home
             TierSession copying = cluster.node(0).open("app", "test");
             TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
             TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
+            TierSession other = cluster.node(0).open("other", "test");
+            List<TierHandle> others = Stream.generate(
+                            () -> other.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG))
+                    .limit(100)
+                    .toList();
+            long allocated = cluster.node(1).figures().usage().allocatedBytes();
             network.pause("n2");
             network.drop("n1", "n2");
             PeerLinks links = Inside.field(cluster.node(1), "links", PeerLinks.class);
@@ -87,8 +93,13 @@ class LateWorkTest {
                     .toList();
             Waits.until("both are under way", () -> running(cluster.node(0)) + running(cluster.node(1)) == 2);
 
-            TierSession other = cluster.node(0).open("other", "test");
             other.sync().lock("x", Waits.seconds(5)).acquire(Waits.seconds(5)).close();
+            others.forEach(lmr -> lmr.free(Waits.seconds(5)));
+            Waits.until(
+                    "their memory is free",
+                    Waits.seconds(5),
+                    () -> cluster.node(1).figures().usage().allocatedBytes()
+                            <= allocated - (long) others.size() * BYTES);
             other.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), Waits.seconds(5));
             assertThat(copies).noneMatch(CompletableFuture::isDone);
 
