@@ -83,7 +83,7 @@ public final class Masters {
     private final LmrCalls calls;
     private final WorkCalls work;
     private final LmrPlaces places;
-    private final Allocation allocation;
+    private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
     private final Executor executor;
 
@@ -98,7 +98,7 @@ public final class Masters {
             LmrCalls calls,
             WorkCalls work,
             LmrPlaces places,
-            Allocation allocation,
+            ShareAllocation allocation,
             Reclaimer reclaimer,
             Executor executor) {
         this.self = self;
@@ -112,24 +112,6 @@ public final class Masters {
         this.reclaimer = reclaimer;
         this.executor = executor;
     }
-
-    /** Allocates memory at nodes: all of the demand or none. */
-    interface Allocation {
-        /** Allocates all shares of an LMR. */
-        List<Share> allocate(Demand demand, List<Integer> nodes, Deadline deadline);
-
-        /** Allocates one of the {@code shares} shares of an LMR. */
-        Share allocateShare(Demand demand, int shares, int index, int node, Deadline deadline);
-    }
-
-    /**
-     * The purpose of an allocation.
-     *
-     * @param size of the LMR, bytes
-     * @param chunkShift the chunk size as a power of two
-     * @param charge the principal that the memory is charged to
-     */
-    public record Demand(long lmrId, long size, int chunkShift, PrincipalBytes.Charge charge) {}
 
     /**
      * The target of a move: the current shares that stay, and the new shares.
@@ -296,8 +278,8 @@ public final class Masters {
         }
         int chunkShift = Layout.chunkShift(lmr.size(), 1);
         PrincipalBytes.Charge charge = new PrincipalBytes.Charge(lmr.owner(), limited);
-        List<Share> target =
-                allocation.allocate(new Demand(lmr.id(), lmr.size(), chunkShift, charge), List.of(node), deadline);
+        List<Share> target = allocation.allocate(
+                new ShareAllocation.Demand(lmr.id(), lmr.size(), chunkShift, charge), List.of(node), deadline);
         return Optional.of(new Target(chunkShift, target));
     }
 

@@ -28,7 +28,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Allocates memory for LMRs by their placement, here and at other nodes. Any thread. */
-public final class ShareAllocation implements Masters.Allocation {
+public final class ShareAllocation {
     private static final Logger log = LoggerFactory.getLogger(ShareAllocation.class);
 
     private final NodeRecord self;
@@ -61,6 +61,15 @@ public final class ShareAllocation implements Masters.Allocation {
     }
 
     /**
+     * The purpose of an allocation.
+     *
+     * @param size of the LMR, bytes
+     * @param chunkShift the chunk size as a power of two
+     * @param charge the principal that the memory is charged to
+     */
+    public record Demand(long lmrId, long size, int chunkShift, PrincipalBytes.Charge charge) {}
+
+    /**
      * Allocated memory of an LMR.
      *
      * @param chunkShift the chunk size as a power of two
@@ -80,8 +89,7 @@ public final class ShareAllocation implements Masters.Allocation {
             int known = refusing.size();
             try {
                 return new Placed(
-                        chunkShift,
-                        allocate(new Masters.Demand(lmrId, size, chunkShift, charge), nodes, refusing, deadline));
+                        chunkShift, allocate(new Demand(lmrId, size, chunkShift, charge), nodes, refusing, deadline));
             } catch (NodeUnreachableException e) {
                 boolean tryOthers = refusing.size() > known && !(placement instanceof Placement.OnNodes);
                 if (!tryOthers || deadline.passed()) {
@@ -188,12 +196,11 @@ public final class ShareAllocation implements Masters.Allocation {
     }
 
     /** Allocates memory for an LMR, chunk by chunk to the nodes in turn; all of it or none. */
-    @Override
-    public List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Deadline deadline) {
+    public List<Share> allocate(Demand demand, List<Integer> nodes, Deadline deadline) {
         return allocate(demand, nodes, new HashSet<>(), deadline);
     }
 
-    private List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Set<Integer> refusing, Deadline deadline) {
+    private List<Share> allocate(Demand demand, List<Integer> nodes, Set<Integer> refusing, Deadline deadline) {
         int shares = (int) Math.min(nodes.size(), chunks(demand));
         List<Share> allocated = new ArrayList<>();
         boolean whole = false;
@@ -216,7 +223,7 @@ public final class ShareAllocation implements Masters.Allocation {
         }
     }
 
-    private static long chunks(Masters.Demand demand) {
+    private static long chunks(Demand demand) {
         long chunks = ((demand.size() - 1) >>> demand.chunkShift()) + 1;
         if (chunks > Integer.MAX_VALUE - 8) {
             throw new LimitExceededException("an LMR of %d bytes has %d chunks of %d bytes; the limit is %d"
@@ -225,9 +232,8 @@ public final class ShareAllocation implements Masters.Allocation {
         return chunks;
     }
 
-    /** {@inheritDoc} */
-    @Override
-    public Share allocateShare(Masters.Demand demand, int shares, int index, int node, Deadline deadline) {
+    /** Allocates one of the {@code shares} shares of an LMR. */
+    public Share allocateShare(Demand demand, int shares, int index, int node, Deadline deadline) {
         long chunks = chunks(demand);
         long chunkBytes = 1L << demand.chunkShift();
         long tailBytes = demand.size() - (chunks - 1) * chunkBytes;
@@ -250,7 +256,7 @@ public final class ShareAllocation implements Masters.Allocation {
         }
     }
 
-    private void giveBack(Masters.Demand demand, List<Share> shares) {
+    private void giveBack(Demand demand, List<Share> shares) {
         reclaimer.giveBackLater(new LmrRecord(
                 demand.lmrId(), LmrRecord.State.FREEING, demand.size(), demand.chunkShift(), 0, Map.of(), shares));
     }
@@ -261,7 +267,7 @@ public final class ShareAllocation implements Masters.Allocation {
                 : links.awaitPeer(node, deadline).hello().arenaId();
     }
 
-    private void allocate(List<Run> runs, int node, Masters.Demand demand, long unit, long count, Deadline deadline) {
+    private void allocate(List<Run> runs, int node, Demand demand, long unit, long count, Deadline deadline) {
         long missing = count;
         while (missing > 0) {
             List<Run> some = extents.allocate(node, demand.lmrId(), unit, missing, demand.charge(), deadline);

@@ -260,8 +260,9 @@ public final class Relocation {
     }
 
     /** The owner's limit does not block a forced move, but the LMR counts toward the limit at its new place. */
-    private static Masters.Demand demand(LmrRecord lmr, int chunkShift) {
-        return new Masters.Demand(lmr.id(), lmr.size(), chunkShift, new PrincipalBytes.Charge(lmr.owner(), false));
+    private static ShareAllocation.Demand demand(LmrRecord lmr, int chunkShift) {
+        return new ShareAllocation.Demand(
+                lmr.id(), lmr.size(), chunkShift, new PrincipalBytes.Charge(lmr.owner(), false));
     }
 
     private Map<String, Long> freeByName(Map<Integer, NodeExtents.Room> rooms) {
