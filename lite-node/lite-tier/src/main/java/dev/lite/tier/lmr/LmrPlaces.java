@@ -83,6 +83,11 @@ public final class LmrPlaces {
         return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmrId;
     }
 
+    /** The shares that are not among the others. */
+    static List<Share> without(List<Share> shares, List<Share> others) {
+        return shares.stream().filter(share -> !others.contains(share)).toList();
+    }
+
     private static @Nullable UUID arenaOf(@Nullable Peer owner) {
         return owner == null ? null : owner.hello().arenaId();
     }

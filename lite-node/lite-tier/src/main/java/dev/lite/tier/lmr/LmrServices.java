@@ -68,15 +68,15 @@ public final class LmrServices {
         mappings = new MappingTable(fencing::isLost);
         records = new LmrRecords(self, directory);
         places = new LmrPlaces(self.id(), arena, links);
-        mappers = new Mappers(self.id(), links, records, fencing, executor);
         calls = new LmrCalls(channel);
+        mappers = new Mappers(self.id(), links, records, calls, fencing, executor);
         localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory, mappers::ownIncarnation);
         work = new WorkCalls(self.id(), channel, mappers, localWork, executor);
         bytes = new PrincipalBytes(self.name(), allocator, bytesPerPrincipal);
         extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
         reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents, executor);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
-        masters = new Masters(self, directory, records, mappers, calls, work, places, allocation, reclaimer, executor);
+        masters = new Masters(self, directory, records, mappers, work, places, allocation, reclaimer, executor);
         masterOperations = new MasterOperations(records, masters, calls, reclaimer);
         changes = new MappingChanges(
                 self.name(), mappings, fencing, remoteMemory, records, calls, masters, places, deadline);

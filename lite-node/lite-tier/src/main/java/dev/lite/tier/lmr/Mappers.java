@@ -1,6 +1,8 @@
 package dev.lite.tier.lmr;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.PeerLinks;
@@ -18,10 +20,12 @@ import org.slf4j.LoggerFactory;
 /** Finds and notifies the nodes that may have an LMR mapped. Any thread. */
 public final class Mappers {
     private static final Logger log = LoggerFactory.getLogger(Mappers.class);
+    private static final long PAUSE_NS = 5_000_000;
 
     private final int self;
     private final PeerLinks links;
     private final LmrRecords records;
+    private final LmrCalls calls;
     private final Executor executor;
     private final Fencing fencing;
 
@@ -30,10 +34,11 @@ public final class Mappers {
         void at(int node);
     }
 
-    Mappers(int self, PeerLinks links, LmrRecords records, Fencing fencing, Executor executor) {
+    Mappers(int self, PeerLinks links, LmrRecords records, LmrCalls calls, Fencing fencing, Executor executor) {
         this.self = self;
         this.links = links;
         this.records = records;
+        this.calls = calls;
         this.executor = executor;
         this.fencing = fencing;
     }
@@ -97,6 +102,35 @@ public final class Mappers {
     /** The incarnation of this process's registration. */
     long ownIncarnation() {
         return fencing.registration().incarnation();
+    }
+
+    /**
+     * Notifies the mappers of an LMR of a change of its record; returns when all follow it. A mapper follows the record
+     * before it answers ({@link MappingChanges#refresh}).
+     *
+     * @throws LiteTimeoutException if a mapper does not follow it by the deadline
+     */
+    void notifyOfChange(@Nullable String name, long id, Deadline deadline) {
+        Set<Integer> left = of(name, id, deadline);
+        while (true) {
+            left.removeAll(notifyAll(left, "a change of lmr=" + id, node -> calls.refresh(node, id, deadline)));
+            left.removeAll(areGone(left, deadline));
+            if (left.isEmpty()) {
+                return;
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(deadline.expired(
+                        "LMR %d: waiting for the nodes %s to follow the change of its record".formatted(id, left)));
+            }
+            Polling.sleepNs(PAUSE_NS);
+        }
+    }
+
+    /**
+     * Notifies the connected mappers once. Any other reads the record itself when an operation waits there.
+     */
+    void notifyReachable(@Nullable String name, long id, Deadline deadline) {
+        atAll(of(name, id, deadline), "a change of lmr=" + id, node -> calls.refresh(node, id, deadline));
     }
 
     /**

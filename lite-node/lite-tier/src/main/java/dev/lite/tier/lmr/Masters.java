@@ -45,8 +45,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The operations of masters on a live LMR: grant and move (paper §4.1, architecture §5 and §6). The record is the
- * source of truth. Every change is a compare-and-set on it. Then this node notifies every mapper; a mapper follows the
- * record before it answers ({@link MappingChanges#refresh}). Any thread; blocks up to the deadline.
+ * source of truth. Every change is a compare-and-set on it. Then this node notifies every mapper
+ * ({@link Mappers#notifyOfChange}). Any thread; blocks up to the deadline.
  *
  * <p>The steps of a move:
  *
@@ -80,7 +80,6 @@ public final class Masters {
     private final ClusterDirectory directory;
     private final LmrRecords records;
     private final Mappers mappers;
-    private final LmrCalls calls;
     private final WorkCalls work;
     private final LmrPlaces places;
     private final ShareAllocation allocation;
@@ -95,7 +94,6 @@ public final class Masters {
             ClusterDirectory directory,
             LmrRecords records,
             Mappers mappers,
-            LmrCalls calls,
             WorkCalls work,
             LmrPlaces places,
             ShareAllocation allocation,
@@ -105,7 +103,6 @@ public final class Masters {
         this.directory = directory;
         this.records = records;
         this.mappers = mappers;
-        this.calls = calls;
         this.work = work;
         this.places = places;
         this.allocation = allocation;
@@ -151,7 +148,7 @@ public final class Masters {
             requireRoom(current, grants, permissions);
             return current.withGrants(grants);
         });
-        notifyMappers(name, id, deadline);
+        mappers.notifyOfChange(name, id, deadline);
     }
 
     /** A master can always take permissions away, so these grants do not count. */
@@ -313,7 +310,7 @@ public final class Masters {
             return;
         }
         Target target = chosen.get();
-        List<Share> fresh = without(target.shares(), before.shares());
+        List<Share> fresh = LmrPlaces.without(target.shares(), before.shares());
         Move move = new Move(self.id(), mappers.ownIncarnation(), target.chunkShift(), target.shares());
         Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
         List<Share> left = List.of();
@@ -330,13 +327,13 @@ public final class Masters {
                 begun = false;
                 throw new LmrUnavailableException("LMR %d changed before its move began; try again".formatted(id));
             }
-            notifyMappers(name, id, deadline);
+            mappers.notifyOfChange(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
             copyAll(name, move, held.lmr(), destination, copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
             requireWanted(destination, id);
             before = copied.lmr();
-            left = without(before.shares(), target.shares());
+            left = LmrPlaces.without(before.shares(), target.shares());
             try {
                 done = records.replace(name, copied, before.moved(), deadline);
             } catch (LiteException lost) {
@@ -353,7 +350,7 @@ public final class Masters {
             }
         } finally {
             if (!begun) {
-                reclaimer.giveBackLater(extents(before, fresh));
+                reclaimer.giveBackLater(before, fresh);
             } else if (!done) {
                 settle(name, id, move, fresh, List.copyOf(copies));
             }
@@ -375,11 +372,6 @@ public final class Masters {
         }
     }
 
-    /** The shares that are not among the others. */
-    private static List<Share> without(List<Share> shares, List<Share> others) {
-        return shares.stream().filter(share -> !others.contains(share)).toList();
-    }
-
     /** The record, if this move is still in progress. */
     private LmrRecords.Found mine(@Nullable String name, long id, Move move, Deadline deadline) {
         return records.find(name, id, deadline)
@@ -389,20 +381,15 @@ public final class Masters {
 
     private void afterMove(@Nullable String name, LmrRecord before, List<Share> left, Deadline deadline) {
         if (!left.isEmpty()) { // every mapper is paused, and drops the old place before it resumes
-            reclaimer.giveBackLater(extents(before, left));
+            reclaimer.giveBackLater(before, left);
         }
         try {
-            notifyMappers(name, before.id(), deadline);
+            mappers.notifyOfChange(name, before.id(), deadline);
         } catch (LiteException e) {
             // The LMR has moved in any case. A mapper without notification reads the record itself when an operation
             // waits there.
             log.info("lmr={} moved; some mapper is not notified yet: {}", before.id(), e.getMessage());
         }
-    }
-
-    private static LmrRecord extents(LmrRecord of, List<Share> shares) {
-        return new LmrRecord(
-                of.id(), State.FREEING, of.size(), of.chunkShift(), of.defaultPermissions(), of.grants(), shares);
     }
 
     /**
@@ -461,7 +448,7 @@ public final class Masters {
                 boolean unused = records.replace(name, found.get(), current, deadline);
             }
             if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
-                whenOver(copies, () -> reclaimer.giveBackLater(extents(current, fresh)));
+                whenOver(copies, () -> reclaimer.giveBackLater(current, fresh));
             }
             return true;
         } catch (LiteException e) {
@@ -490,13 +477,13 @@ public final class Masters {
             quiesce(lmr, move.node(), deadline);
         }
         if (records.replace(name, found, lmr.withState(State.LIVE), deadline)) {
-            List<Share> fresh = without(move.shares(), lmr.shares());
-            whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(extents(lmr, fresh)));
+            List<Share> fresh = LmrPlaces.without(move.shares(), lmr.shares());
+            whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(lmr, fresh));
             log.info(
                     "the move of lmr={} to nodes {} was undone",
                     lmr.id(),
                     fresh.stream().map(Share::node).toList());
-            notifyReachableMappers(name, lmr.id(), deadline);
+            mappers.notifyReachable(name, lmr.id(), deadline);
         }
     }
 
@@ -551,7 +538,7 @@ public final class Masters {
         if (failed instanceof LmrFreedException || failed instanceof LmrUnavailableException) {
             // Nobody frees an LMR during its move. A node has another arena now: one that has the bytes, or one that
             // gets them.
-            places.requireArenas(from.id(), without(from.shares(), to.shares()), name, deadline);
+            places.requireArenas(from.id(), LmrPlaces.without(from.shares(), to.shares()), name, deadline);
             throw new LmrUnavailableException(
                     "%s stays where it is: %s".formatted(LmrPlaces.describe(from.id(), name), failed.getMessage()),
                     failed);
@@ -619,27 +606,5 @@ public final class Masters {
             Thread.currentThread().interrupt();
             throw new LmrUnavailableException("interrupted while moving LMR " + id, e);
         }
-    }
-
-    /** Notifies the mappers; returns when all follow the record. */
-    private void notifyMappers(@Nullable String name, long id, Deadline deadline) {
-        Set<Integer> left = mappers.of(name, id, deadline);
-        while (true) {
-            left.removeAll(mappers.notifyAll(left, "a change of lmr=" + id, node -> calls.refresh(node, id, deadline)));
-            left.removeAll(mappers.areGone(left, deadline));
-            if (left.isEmpty()) {
-                return;
-            }
-            if (deadline.passed()) {
-                throw new LiteTimeoutException(deadline.expired(
-                        "LMR %d: waiting for the nodes %s to follow the change of its record".formatted(id, left)));
-            }
-            Polling.sleepNs(PAUSE_NS);
-        }
-    }
-
-    private void notifyReachableMappers(@Nullable String name, long id, Deadline deadline) {
-        mappers.atAll(
-                mappers.of(name, id, deadline), "a change of lmr=" + id, node -> calls.refresh(node, id, deadline));
     }
 }

@@ -10,6 +10,7 @@ import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
@@ -145,6 +146,18 @@ public final class Reclaimer implements AutoCloseable {
      */
     public void giveBackLater(LmrRecord lmr) {
         enqueue(new Reclamation(null, lmr, From.EXTENTS));
+    }
+
+    /** {@link #giveBackLater(LmrRecord)} of some shares of an LMR. */
+    void giveBackLater(LmrRecord of, List<Share> shares) {
+        giveBackLater(new LmrRecord(
+                of.id(),
+                LmrRecord.State.FREEING,
+                of.size(),
+                of.chunkShift(),
+                of.defaultPermissions(),
+                of.grants(),
+                shares));
     }
 
     /**
