@@ -32,6 +32,7 @@ public final class LmrServices {
     private final NodeExtents extents;
     private final Reclaimer reclaimer;
     private final ShareAllocation allocation;
+    private final UnfinishedMoves unfinishedMoves;
     private final Masters masters;
     private final MasterOperations masterOperations;
     private final MappingChanges changes;
@@ -76,13 +77,15 @@ public final class LmrServices {
         extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
         reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents, executor);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
-        masters = new Masters(self, directory, records, mappers, work, places, allocation, reclaimer, executor);
+        unfinishedMoves = new UnfinishedMoves(self, records, mappers, work, reclaimer, executor);
+        masters = new Masters(
+                self, directory, records, mappers, unfinishedMoves, work, places, allocation, reclaimer, executor);
         masterOperations = new MasterOperations(records, masters, calls, reclaimer);
         changes = new MappingChanges(
-                self.name(), mappings, fencing, remoteMemory, records, calls, masters, places, deadline);
+                self.name(), mappings, fencing, remoteMemory, records, calls, unfinishedMoves, places, deadline);
         lostMemories = new LostMemories(links, changes, localWork);
         named = new NamedLmrs(directory, records, executor);
-        takeover = new Takeover(self.id(), directory, named, masters, reclaimer, executor);
+        takeover = new Takeover(self.id(), directory, named, unfinishedMoves, reclaimer, executor);
         memory = new MemoryService(
                 self.id(),
                 lmrBytesMax,
@@ -91,7 +94,7 @@ public final class LmrServices {
                 places,
                 mappings,
                 mappers,
-                masters,
+                unfinishedMoves,
                 calls,
                 allocation,
                 reclaimer);
@@ -154,6 +157,11 @@ public final class LmrServices {
     /** Changes of records, and moves. */
     public Masters masters() {
         return masters;
+    }
+
+    /** The moves that have begun and not ended. */
+    public UnfinishedMoves unfinishedMoves() {
+        return unfinishedMoves;
     }
 
     /** The nodes that may have an LMR mapped. */

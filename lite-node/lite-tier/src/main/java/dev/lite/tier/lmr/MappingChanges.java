@@ -49,7 +49,7 @@ public final class MappingChanges implements PeerListener {
     private final RemoteMemory remoteMemory;
     private final LmrRecords records;
     private final LmrCalls lmrCalls;
-    private final Masters masters;
+    private final UnfinishedMoves unfinishedMoves;
     private final LmrPlaces places;
     private final Duration timeout;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
@@ -66,7 +66,7 @@ public final class MappingChanges implements PeerListener {
             RemoteMemory remoteMemory,
             LmrRecords records,
             LmrCalls lmrCalls,
-            Masters masters,
+            UnfinishedMoves unfinishedMoves,
             LmrPlaces places,
             Duration timeout) {
         this.self = self;
@@ -75,7 +75,7 @@ public final class MappingChanges implements PeerListener {
         this.remoteMemory = remoteMemory;
         this.records = records;
         this.lmrCalls = lmrCalls;
-        this.masters = masters;
+        this.unfinishedMoves = unfinishedMoves;
         this.places = places;
         this.timeout = timeout;
         for (int index = 0; index < REFRESH_LOCKS; index++) {
@@ -117,7 +117,7 @@ public final class MappingChanges implements PeerListener {
         if (fencing.isLost()) {
             return; // no mapping resumes before this node's next registration
         }
-        masters.undoIfAbandoned(name, lmrId, deadline);
+        unfinishedMoves.undoIfAbandoned(name, lmrId, deadline);
         refresh(lmrId, deadline);
     }
 

@@ -12,28 +12,22 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Move;
 import dev.lite.cluster.LmrRecord.Share;
-import dev.lite.cluster.LmrRecord.State;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
@@ -61,7 +55,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>If a step fails before the record is LIVE at the new place, the mover sets it to LIVE at the old place. It frees
  * the new memory once no copy to it can be in flight. If the mover died, a node that meets the MOVING record undoes the
- * move ({@link #awaitSettled}).
+ * move ({@link UnfinishedMoves}).
  */
 public final class Masters {
     private static final Logger log = LoggerFactory.getLogger(Masters.class);
@@ -72,28 +66,23 @@ public final class Masters {
      */
     static final int GRANTS_MAX = 1000;
 
-    private static final Duration UNDO = Duration.ofSeconds(5);
-    private static final long PAUSE_NS = 5_000_000;
-    private static final long UNDO_PAUSE_NS = 200_000_000;
-
     private final NodeRecord self;
     private final ClusterDirectory directory;
     private final LmrRecords records;
     private final Mappers mappers;
+    private final UnfinishedMoves unfinished;
     private final WorkCalls work;
     private final LmrPlaces places;
     private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
     private final Executor executor;
 
-    /** The LMRs that this node is moving. Bounded by the callers, because each of them waits. */
-    private final Set<Long> moving = ConcurrentHashMap.newKeySet();
-
     Masters(
             NodeRecord self,
             ClusterDirectory directory,
             LmrRecords records,
             Mappers mappers,
+            UnfinishedMoves unfinished,
             WorkCalls work,
             LmrPlaces places,
             ShareAllocation allocation,
@@ -103,6 +92,7 @@ public final class Masters {
         this.directory = directory;
         this.records = records;
         this.mappers = mappers;
+        this.unfinished = unfinished;
         this.work = work;
         this.places = places;
         this.allocation = allocation;
@@ -170,7 +160,7 @@ public final class Masters {
     /** Changes the record of an LMR once no move is in progress; returns the former record. */
     LmrRecord change(@Nullable String name, long id, Deadline deadline, UnaryOperator<LmrRecord> changed) {
         while (true) {
-            LmrRecords.Found found = awaitSettled(name, id, deadline);
+            LmrRecords.Found found = unfinished.awaitSettled(name, id, deadline);
             if (records.replace(name, found, changed.apply(found.lmr()), deadline)) {
                 return found.lmr();
             }
@@ -178,58 +168,6 @@ public final class Masters {
                 throw new LiteTimeoutException(deadline.expired("changing the record of LMR " + id));
             }
         }
-    }
-
-    /**
-     * Returns the record of an LMR that is not moving. Waits for the end of a move, and undoes an abandoned move.
-     *
-     * @throws LmrFreedException if the LMR was freed
-     */
-    LmrRecords.Found awaitSettled(@Nullable String name, long id, Deadline deadline) {
-        return awaitSettled(name, id, false, deadline);
-    }
-
-    /**
-     * {@link #awaitSettled(String, long, Deadline)}.
-     *
-     * @param own whether the caller added this node's entry in {@link #moving}, for a move that has not begun
-     */
-    private LmrRecords.Found awaitSettled(@Nullable String name, long id, boolean own, Deadline deadline) {
-        while (true) {
-            LmrRecords.Found found = records.find(name, id, deadline)
-                    .filter(current -> current.lmr().state() != State.FREEING)
-                    .orElseThrow(() -> new LmrFreedException("LMR %d: it was freed by a master".formatted(id)));
-            Move move = found.lmr().move();
-            if (move == null) {
-                return found;
-            }
-            if (isAbandoned(id, move, own)) {
-                undo(name, found, null, deadline);
-            } else if (deadline.passed()) {
-                throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
-            } else {
-                Polling.sleepNs(PAUSE_NS);
-            }
-        }
-    }
-
-    /** Undoes an abandoned move; otherwise does nothing. */
-    void undoIfAbandoned(@Nullable String name, long id, Deadline deadline) {
-        Optional<LmrRecords.Found> found = records.find(name, id, deadline);
-        if (found.isPresent()) {
-            Move move = found.get().lmr().move();
-            if (move != null && isAbandoned(id, move, false)) {
-                undo(name, found.get(), null, deadline);
-            }
-        }
-    }
-
-    /** Whether a move has no live mover: its mover is fenced, or is this node and has no such move. */
-    private boolean isAbandoned(long id, Move move, boolean own) {
-        if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
-            return own || !moving.contains(id);
-        }
-        return mappers.isFenced(move.node(), move.incarnation());
     }
 
     /** See {@link dev.lite.api.LmrHandle#moveTo}. Without a master, the node moves the LMR for an operator. */
@@ -283,25 +221,18 @@ public final class Masters {
     /** Moves an LMR. First waits for another move of it by this node. */
     public void move(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
-        if (!Polling.until(() -> moving.add(id), deadline, PAUSE_NS)) {
-            throw new LiteTimeoutException(deadline.expired("waiting for another move of LMR " + id));
-        }
+        unfinished.begin(id, deadline);
         try {
             moveAlone(name, id, master, destination, deadline);
         } finally {
-            moving.remove(id);
+            unfinished.end(id);
         }
-    }
-
-    /** Whether this node moves an LMR: from before it allocates memory until the record has that memory, or it is given back. */
-    public boolean moves(long id) {
-        return moving.contains(id);
     }
 
     /** Moves an LMR while no other thread of this node moves it. */
     private void moveAlone(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
-        LmrRecord before = awaitSettled(name, id, true, deadline).lmr();
+        LmrRecord before = unfinished.awaitSettled(name, id, true, deadline).lmr();
         if (master != null) {
             requireMaster(before, master, "moving");
         }
@@ -317,7 +248,7 @@ public final class Masters {
         boolean begun = false;
         boolean done = false;
         try {
-            LmrRecords.Found found = awaitSettled(name, id, true, deadline);
+            LmrRecords.Found found = unfinished.awaitSettled(name, id, true, deadline);
             if (master != null) {
                 requireMaster(found.lmr(), master, "moving");
             }
@@ -352,7 +283,7 @@ public final class Masters {
             if (!begun) {
                 reclaimer.giveBackLater(before, fresh);
             } else if (!done) {
-                settle(name, id, move, fresh, List.copyOf(copies));
+                unfinished.settle(name, id, move, fresh, List.copyOf(copies));
             }
         }
         afterMove(name, before, left, deadline);
@@ -361,7 +292,7 @@ public final class Masters {
     /** Whether an LMR lies where a move was to bring it, after the answer to the last change of the move was lost. */
     private boolean hasMoved(@Nullable String name, long id, Move move, LiteException lost) {
         try {
-            return records.find(name, id, Deadline.in(UNDO))
+            return records.find(name, id, Deadline.in(UnfinishedMoves.UNDO))
                     .map(LmrRecords.Found::lmr)
                     .filter(current ->
                             current.move() == null && current.shares().equals(move.shares()))
@@ -390,115 +321,6 @@ public final class Masters {
             // waits there.
             log.info("lmr={} moved; some mapper is not notified yet: {}", before.id(), e.getMessage());
         }
-    }
-
-    /**
-     * Settles a failed move, now or as soon as the record can be read and changed. Others wait for it: they undo a move
-     * only once its mover is fenced.
-     */
-    private void settle(
-            @Nullable String name,
-            long id,
-            Move move,
-            List<Share> fresh,
-            List<CompletableFuture<@Nullable Void>> copies) {
-        if (trySettle(name, id, move, fresh, copies)) {
-            return;
-        }
-        log.warn("the move of lmr={} failed and is not undone yet; trying again", id);
-        try {
-            executor.execute(() -> {
-                // Later, a record without the move tells nothing about the fresh memory: the scan for orphans frees it.
-                while (!trySettle(name, id, move, List.of(), copies)) {
-                    Polling.sleepNs(UNDO_PAUSE_NS);
-                    if (Thread.currentThread().isInterrupted()) {
-                        return; // this node stops
-                    }
-                }
-            });
-        } catch (RejectedExecutionException e) {
-            log.debug("the move of lmr={} is not undone: this node stops", id);
-        }
-    }
-
-    /**
-     * Settles a failed move: the record decides whether its last change succeeded after all.
-     *
-     * @return false if the directory or another node does not answer
-     */
-    private boolean trySettle(
-            @Nullable String name,
-            long id,
-            Move move,
-            List<Share> fresh,
-            List<CompletableFuture<@Nullable Void>> copies) {
-        Deadline deadline = Deadline.in(UNDO);
-        try {
-            Optional<LmrRecords.Found> found = records.find(name, id, deadline);
-            if (found.isEmpty()) {
-                return true; // freed; its reclamation frees the memory at both places
-            }
-            LmrRecord current = found.get().lmr();
-            if (move.equals(current.move())) {
-                undo(name, found.get(), copies, deadline);
-                return true;
-            }
-            if (current.move() == null && !current.shares().equals(move.shares())) {
-                // The request that begins the move may still be on its way. A new version makes it fail.
-                boolean unused = records.replace(name, found.get(), current, deadline);
-            }
-            if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
-                whenOver(copies, () -> reclaimer.giveBackLater(current, fresh));
-            }
-            return true;
-        } catch (LiteException e) {
-            log.debug("the move of lmr={} is not undone yet: {}", id, e.getMessage());
-            return false;
-        } catch (RuntimeException | Error e) { // else nobody undoes it while this node lives
-            Unrecoverable.report(e);
-            log.warn("the move of lmr={} is not undone yet", id, e);
-            return false;
-        }
-    }
-
-    /**
-     * Undoes a move.
-     *
-     * @param copies the copies that its mover started, or null if not known: then this asks the nodes that copy
-     */
-    private void undo(
-            @Nullable String name,
-            LmrRecords.Found found,
-            @Nullable List<CompletableFuture<@Nullable Void>> copies,
-            Deadline deadline) {
-        LmrRecord lmr = found.lmr();
-        Move move = java.util.Objects.requireNonNull(lmr.move());
-        if (copies == null) {
-            quiesce(lmr, move.node(), deadline);
-        }
-        if (records.replace(name, found, lmr.withState(State.LIVE), deadline)) {
-            List<Share> fresh = LmrPlaces.without(move.shares(), lmr.shares());
-            whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(lmr, fresh));
-            log.info(
-                    "the move of lmr={} to nodes {} was undone",
-                    lmr.id(),
-                    fresh.stream().map(Share::node).toList());
-            mappers.notifyReachable(name, lmr.id(), deadline);
-        }
-    }
-
-    /** Waits until the nodes that copy for a dead mover have finished. */
-    private void quiesce(LmrRecord lmr, int mover, Deadline deadline) {
-        for (Share share : lmr.shares()) {
-            if (!mappers.isGone(share.node(), deadline)) {
-                work.quiesce(share.node(), mover, deadline);
-            }
-        }
-    }
-
-    private static void whenOver(List<CompletableFuture<@Nullable Void>> copies, Runnable then) {
-        CompletableFuture<?> unused = CompletableFuture.allOf(copies.toArray(new CompletableFuture<?>[0]))
-                .whenComplete((none, error) -> then.run());
     }
 
     /** Makes every node copy the bytes that it holds. The nodes work in parallel; each copies piece by piece. */

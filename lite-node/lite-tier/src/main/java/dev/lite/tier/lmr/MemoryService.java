@@ -45,7 +45,7 @@ public final class MemoryService {
     private final LmrPlaces places;
     private final MappingTable mappings;
     private final Mappers mappers;
-    private final Masters masters;
+    private final UnfinishedMoves unfinishedMoves;
     private final LmrCalls calls;
     private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
@@ -63,7 +63,7 @@ public final class MemoryService {
             LmrPlaces places,
             MappingTable mappings,
             Mappers mappers,
-            Masters masters,
+            UnfinishedMoves unfinishedMoves,
             LmrCalls calls,
             ShareAllocation allocation,
             Reclaimer reclaimer) {
@@ -74,7 +74,7 @@ public final class MemoryService {
         this.places = places;
         this.mappings = mappings;
         this.mappers = mappers;
-        this.masters = masters;
+        this.unfinishedMoves = unfinishedMoves;
         this.calls = calls;
         this.allocation = allocation;
         this.reclaimer = reclaimer;
@@ -282,7 +282,7 @@ public final class MemoryService {
 
     private void awaitMoved(String name, long id, Deadline deadline) {
         try {
-            masters.awaitSettled(name, id, deadline);
+            unfinishedMoves.awaitSettled(name, id, deadline);
         } catch (LmrFreedException e) {
             // The next read finds whether another LMR has this name now.
         }

@@ -34,7 +34,7 @@ final class Takeover {
     private final int self;
     private final ClusterDirectory directory;
     private final NamedLmrs named;
-    private final Masters masters;
+    private final UnfinishedMoves unfinishedMoves;
     private final Reclaimer reclaimer;
     private final Executor executor;
     private final AtomicInteger wanted = new AtomicInteger();
@@ -43,13 +43,13 @@ final class Takeover {
             int self,
             ClusterDirectory directory,
             NamedLmrs named,
-            Masters masters,
+            UnfinishedMoves unfinishedMoves,
             Reclaimer reclaimer,
             Executor executor) {
         this.self = self;
         this.directory = directory;
         this.named = named;
-        this.masters = masters;
+        this.unfinishedMoves = unfinishedMoves;
         this.reclaimer = reclaimer;
         this.executor = executor;
     }
@@ -118,7 +118,7 @@ final class Takeover {
                 continue;
             }
             try {
-                masters.undoIfAbandoned(found.name(), lmr.id(), Deadline.in(CALL));
+                unfinishedMoves.undoIfAbandoned(found.name(), lmr.id(), Deadline.in(CALL));
             } catch (LiteException e) {
                 log.info("the move of lmr={} cannot be undone now: {}", lmr.id(), e.getMessage());
                 all = false;

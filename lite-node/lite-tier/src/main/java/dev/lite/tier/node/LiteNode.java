@@ -205,7 +205,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     config.pollSpins());
             this.figures = new NodeFigures(arena, allocator, lmrs, sessions::size, rpc, posted, links, sync);
             CreatorQueries creatorQueries =
-                    new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), lmrs.masters(), channel);
+                    new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), lmrs.unfinishedMoves(), channel);
             this.orphans = new Orphans(
                     id,
                     allocator,

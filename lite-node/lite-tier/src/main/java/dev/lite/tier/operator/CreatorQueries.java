@@ -6,7 +6,7 @@ import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.Mappers;
-import dev.lite.tier.lmr.Masters;
+import dev.lite.tier.lmr.UnfinishedMoves;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.Collection;
 import java.util.HashSet;
@@ -26,22 +26,27 @@ public final class CreatorQueries {
     private final Mappers mappers;
     private final ControlChannel channel;
     private final LmrRecords records;
-    private final Masters masters;
+    private final UnfinishedMoves unfinishedMoves;
 
     /** Registers this node's handler with the channel. */
     public CreatorQueries(
-            int self, PeerLinks links, Mappers mappers, LmrRecords records, Masters masters, ControlChannel channel) {
+            int self,
+            PeerLinks links,
+            Mappers mappers,
+            LmrRecords records,
+            UnfinishedMoves unfinishedMoves,
+            ControlChannel channel) {
         this.self = self;
         this.links = links;
         this.mappers = mappers;
         this.channel = channel;
         this.records = records;
-        this.masters = masters;
+        this.unfinishedMoves = unfinishedMoves;
         channel.serve(ControlKind.KNOWN_LMRS, (node, request, reply) -> {
             int count = request.getCount("LMR ids", KNOWN_MAX);
             for (int left = count; left > 0; left--) {
                 long id = request.getLong();
-                reply.putByte(records.knows(id) || masters.moves(id) ? 1 : 0);
+                reply.putByte(records.knows(id) || unfinishedMoves.isMoving(id) ? 1 : 0);
             }
         });
     }
@@ -61,7 +66,7 @@ public final class CreatorQueries {
         Set<Long> moving = ConcurrentHashMap.newKeySet();
         Set<Integer> answered = mappers.notifyAll(nodes, "the scan for orphans", node -> {
             if (node == self) {
-                asked.stream().filter(masters::moves).forEach(moving::add);
+                asked.stream().filter(unfinishedMoves::isMoving).forEach(moving::add);
             } else {
                 moving.addAll(ask(node, asked, deadline));
             }
