@@ -79,7 +79,14 @@ public final class LmrServices {
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
         unfinishedMoves = new UnfinishedMoves(self, records, mappers, work, reclaimer, executor);
         masters = new Masters(
-                self, directory, records, mappers, unfinishedMoves, work, places, allocation, reclaimer, executor);
+                self,
+                directory,
+                records,
+                mappers,
+                unfinishedMoves,
+                new MoveCopier(work, places, executor),
+                allocation,
+                reclaimer);
         masterOperations = new MasterOperations(records, masters, calls, reclaimer);
         changes = new MappingChanges(
                 self.name(), mappings, fencing, remoteMemory, records, calls, unfinishedMoves, places, deadline);

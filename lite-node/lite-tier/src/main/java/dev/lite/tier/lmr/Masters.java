@@ -3,7 +3,6 @@ package dev.lite.tier.lmr;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
-import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
@@ -14,11 +13,7 @@ import dev.lite.cluster.LmrRecord.Move;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Unrecoverable;
-import dev.lite.session.wire.WireError;
-import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -26,11 +21,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -71,11 +61,9 @@ public final class Masters {
     private final LmrRecords records;
     private final Mappers mappers;
     private final UnfinishedMoves unfinished;
-    private final WorkCalls work;
-    private final LmrPlaces places;
+    private final MoveCopier copier;
     private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
-    private final Executor executor;
 
     Masters(
             NodeRecord self,
@@ -83,21 +71,17 @@ public final class Masters {
             LmrRecords records,
             Mappers mappers,
             UnfinishedMoves unfinished,
-            WorkCalls work,
-            LmrPlaces places,
+            MoveCopier copier,
             ShareAllocation allocation,
-            Reclaimer reclaimer,
-            Executor executor) {
+            Reclaimer reclaimer) {
         this.self = self;
         this.directory = directory;
         this.records = records;
         this.mappers = mappers;
         this.unfinished = unfinished;
-        this.work = work;
-        this.places = places;
+        this.copier = copier;
         this.allocation = allocation;
         this.reclaimer = reclaimer;
-        this.executor = executor;
     }
 
     /**
@@ -260,9 +244,9 @@ public final class Masters {
             }
             mappers.notifyOfChange(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
-            copyAll(name, move, held.lmr(), destination, copies, deadline);
+            copier.copyAll(name, move, held.lmr(), destination, copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
-            requireWanted(destination, id);
+            MoveCopier.requireWanted(destination, id);
             before = copied.lmr();
             left = LmrPlaces.without(before.shares(), target.shares());
             try {
@@ -320,113 +304,6 @@ public final class Masters {
             // The LMR has moved in any case. A mapper without notification reads the record itself when an operation
             // waits there.
             log.info("lmr={} moved; some mapper is not notified yet: {}", before.id(), e.getMessage());
-        }
-    }
-
-    /** Makes every node copy the bytes that it holds. The nodes work in parallel; each copies piece by piece. */
-    private void copyAll(
-            @Nullable String name,
-            Move move,
-            LmrRecord from,
-            Destination destination,
-            Collection<CompletableFuture<@Nullable Void>> copies,
-            Deadline deadline) {
-        LmrRecord to = from.moved();
-        AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
-        List<CompletableFuture<Void>> shares = new ArrayList<>();
-        try {
-            for (int share = 0; share < from.shares().size(); share++) {
-                int first = share;
-                if (to.shares().contains(from.shares().get(share))) {
-                    continue; // it stays
-                }
-                shares.add(CompletableFuture.runAsync(
-                        () -> {
-                            try {
-                                copyShare(move.incarnation(), from, to, first, destination, copies, failure, deadline);
-                            } catch (RuntimeException | Error e) {
-                                failure.compareAndSet(null, asException(e, from.id()));
-                            }
-                        },
-                        executor));
-            }
-        } catch (RuntimeException | Error e) { // no thread for it
-            failure.compareAndSet(null, asException(e, from.id()));
-        }
-        // All of them, whatever fails: a copy that still runs would write to memory that has a new owner.
-        // Every step has the deadline.
-        shares.forEach(CompletableFuture::join);
-        RuntimeException failed = failure.get();
-        if (failed instanceof LmrFreedException || failed instanceof LmrUnavailableException) {
-            // Nobody frees an LMR during its move. A node has another arena now: one that has the bytes, or one that
-            // gets them.
-            places.requireArenas(from.id(), LmrPlaces.without(from.shares(), to.shares()), name, deadline);
-            throw new LmrUnavailableException(
-                    "%s stays where it is: %s".formatted(LmrPlaces.describe(from.id(), name), failed.getMessage()),
-                    failed);
-        }
-        if (failed != null) {
-            throw failed;
-        }
-    }
-
-    private static RuntimeException asException(Throwable failure, long id) {
-        if (failure instanceof RuntimeException exception) {
-            return exception;
-        }
-        Unrecoverable.report(failure);
-        return new LmrUnavailableException("moving LMR %d failed: %s".formatted(id, failure), failure);
-    }
-
-    private void copyShare(
-            long registration,
-            LmrRecord from,
-            LmrRecord to,
-            int share,
-            Destination destination,
-            Collection<CompletableFuture<@Nullable Void>> copies,
-            AtomicReference<@Nullable RuntimeException> failure,
-            Deadline deadline) {
-        long chunkBytes = 1L << from.chunkShift();
-        for (int chunk = share; chunk < from.chunks(); chunk += from.shares().size()) {
-            long end = Math.min(from.size(), (chunk + 1) * chunkBytes); // chunkBytes is 1 << 62 for one extent
-            for (long at = chunk * chunkBytes; at < end; ) {
-                if (failure.get() != null) {
-                    return;
-                }
-                requireWanted(destination, from.id());
-                long targetBytes = 1L << to.chunkShift();
-                long targetLeft = targetBytes - (at & (targetBytes - 1));
-                long piece = Math.min(RemoteWork.BYTES_MAX, Math.min(end - at, targetLeft));
-                CompletableFuture<@Nullable Void> copy =
-                        work.copy(registration, Layout.part(from, at), Layout.part(to, at), piece, deadline);
-                copies.add(copy);
-                await(copy, from.id(), deadline);
-                copies.removeIf(CompletableFuture::isDone);
-                at += piece;
-            }
-        }
-    }
-
-    private static void requireWanted(Destination destination, long id) {
-        if (!destination.isWanted()) {
-            throw new LmrUnavailableException("the move of LMR %d was cancelled".formatted(id));
-        }
-    }
-
-    private static void await(CompletableFuture<@Nullable Void> copy, long id, Deadline deadline) {
-        try {
-            copy.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-        } catch (TimeoutException e) {
-            throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof LiteException error) {
-                throw WireError.again(error, String.valueOf(error.getMessage()));
-            }
-            throw new LmrUnavailableException("moving LMR %d failed".formatted(id), e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new LmrUnavailableException("interrupted while moving LMR " + id, e);
         }
     }
 }
