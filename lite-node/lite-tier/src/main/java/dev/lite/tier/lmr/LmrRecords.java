@@ -292,6 +292,18 @@ public final class LmrRecords {
         }
     }
 
+    /**
+     * Checks that a principal is a master of an LMR.
+     *
+     * @param what the master's operation, for the message
+     */
+    static void requireMaster(LmrRecord lmr, String principal, String what) {
+        int allowed = lmr.permissionsOf(principal);
+        if ((allowed & Permission.MASTER.bit()) == 0) {
+            throw refusal(what + " of LMR " + lmr.id(), principal, allowed, Permission.MASTER.bit());
+        }
+    }
+
     static LmrPermissionException refusal(String lmr, String principal, int allowed, int wanted) {
         return new LmrPermissionException("%s: principal \"%s\" may %s; the request needs %s"
                 .formatted(

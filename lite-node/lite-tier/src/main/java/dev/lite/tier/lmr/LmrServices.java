@@ -33,7 +33,7 @@ public final class LmrServices {
     private final Reclaimer reclaimer;
     private final ShareAllocation allocation;
     private final UnfinishedMoves unfinishedMoves;
-    private final Masters masters;
+    private final Moves moves;
     private final MasterOperations masterOperations;
     private final MappingChanges changes;
     private final LostMemories lostMemories;
@@ -78,7 +78,7 @@ public final class LmrServices {
         reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents, executor);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
         unfinishedMoves = new UnfinishedMoves(self, records, mappers, work, reclaimer, executor);
-        masters = new Masters(
+        moves = new Moves(
                 self,
                 directory,
                 records,
@@ -87,7 +87,7 @@ public final class LmrServices {
                 new MoveCopier(work, places, executor),
                 allocation,
                 reclaimer);
-        masterOperations = new MasterOperations(records, masters, calls, reclaimer);
+        masterOperations = new MasterOperations(records, mappers, unfinishedMoves, moves, calls, reclaimer);
         changes = new MappingChanges(
                 self.name(), mappings, fencing, remoteMemory, records, calls, unfinishedMoves, places, deadline);
         lostMemories = new LostMemories(links, changes, localWork);
@@ -161,9 +161,9 @@ public final class LmrServices {
         return calls;
     }
 
-    /** Changes of records, and moves. */
-    public Masters masters() {
-        return masters;
+    /** The moves of LMRs. */
+    public Moves moves() {
+        return moves;
     }
 
     /** The moves that have begun and not ended. */

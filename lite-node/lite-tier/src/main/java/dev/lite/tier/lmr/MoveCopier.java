@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the nodes that hold the bytes of a moving LMR copy them to its new place. It changes no record and frees no
- * memory. Called by the thread that moves the LMR ({@link Masters}), which waits for all copies. Has no state of its
+ * memory. Called by the thread that moves the LMR ({@link Moves}), which waits for all copies. Has no state of its
  * own.
  */
 final class MoveCopier {
@@ -50,7 +50,7 @@ final class MoveCopier {
             @Nullable String name,
             Move move,
             LmrRecord from,
-            Masters.Destination destination,
+            Moves.Destination destination,
             Collection<CompletableFuture<@Nullable Void>> copies,
             Deadline deadline) {
         LmrRecord to = from.moved();
@@ -105,7 +105,7 @@ final class MoveCopier {
             LmrRecord from,
             LmrRecord to,
             int share,
-            Masters.Destination destination,
+            Moves.Destination destination,
             Collection<CompletableFuture<@Nullable Void>> copies,
             AtomicReference<@Nullable RuntimeException> failure,
             Deadline deadline) {
@@ -130,8 +130,8 @@ final class MoveCopier {
         }
     }
 
-    /** Checks that the move should still happen; see {@link Masters.Destination#isWanted}. */
-    static void requireWanted(Masters.Destination destination, long id) {
+    /** Checks that the move should still happen; see {@link Moves.Destination#isWanted}. */
+    static void requireWanted(Moves.Destination destination, long id) {
         if (!destination.isWanted()) {
             throw new LmrUnavailableException("the move of LMR %d was cancelled".formatted(id));
         }

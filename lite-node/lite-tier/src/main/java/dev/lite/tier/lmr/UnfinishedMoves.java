@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * Moves that have begun and not ended. Knows which LMRs this node moves, waits for the end of the moves of live movers,
  * and undoes those that failed or whose mover died.
  *
- * <p>The mover ({@link Masters}) enters and leaves its moves, and settles those that fail. Everybody else who meets a
+ * <p>The mover ({@link Moves}) enters and leaves its moves, and settles those that fail. Everybody else who meets a
  * MOVING record waits here for its end. Any thread; blocks up to the deadline. There is no lock: every change of a
  * record is a compare-and-set, so of two threads that undo one move only one succeeds.
  */

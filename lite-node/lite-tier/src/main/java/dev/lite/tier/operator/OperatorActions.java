@@ -8,7 +8,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.LmrServices;
-import dev.lite.tier.lmr.Masters;
+import dev.lite.tier.lmr.Moves;
 import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.lmr.SyncWords;
 import dev.lite.tier.memory.ArenaAllocator;
@@ -132,21 +132,21 @@ public final class OperatorActions implements OrderExecutor.Actions {
 
     /** Moves an LMR's memory away from a node. The LMR's record is in the directory or on this node. */
     void evacuate(@Nullable String name, long id, int node, BooleanSupplier wanted, Deadline deadline) {
-        Masters.Destination away = (lmr, until) -> relocation.awayFrom(lmr, node, until);
-        lmrs.masters().move(name, id, null, Masters.whileWanted(away, wanted), deadline);
+        Moves.Destination away = (lmr, until) -> relocation.awayFrom(lmr, node, until);
+        lmrs.moves().move(name, id, null, Moves.whileWanted(away, wanted), deadline);
     }
 
     @Override
     public @Nullable String move(@Nullable String name, long id, String node, BooleanSupplier wanted) {
         if (name == null) {
-            lmrs.masters().move(null, id, node, wanted, ofMove(allocator.dataBytes()));
+            lmrs.moves().move(null, id, node, wanted, ofMove(allocator.dataBytes()));
             return null;
         }
         LmrRecord lmr = lmrs.records()
                 .find(name, Deadline.in(timeout))
                 .map(LmrRecords.Found::lmr)
                 .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
-        lmrs.masters().move(name, lmr.id(), node, wanted, ofMove(lmr.size()));
+        lmrs.moves().move(name, lmr.id(), node, wanted, ofMove(lmr.size()));
         return null;
     }
 
@@ -175,13 +175,13 @@ public final class OperatorActions implements OrderExecutor.Actions {
         return new Rebalance(lmrs.named(), relocation, all, one, timeout).run(progress);
     }
 
-    private void moveShares(NamedLmrs.Named lmr, Masters.Destination there, BooleanSupplier wanted) {
-        lmrs.masters()
+    private void moveShares(NamedLmrs.Named lmr, Moves.Destination there, BooleanSupplier wanted) {
+        lmrs.moves()
                 .move(
                         lmr.name(),
                         lmr.lmr().id(),
                         null,
-                        Masters.whileWanted(there, wanted),
+                        Moves.whileWanted(there, wanted),
                         ofMove(lmr.lmr().size()));
     }
 }

@@ -10,7 +10,7 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.lmr.DrainMarks;
-import dev.lite.tier.lmr.Masters;
+import dev.lite.tier.lmr.Moves;
 import dev.lite.tier.lmr.NodeExtents;
 import dev.lite.tier.lmr.PrincipalBytes;
 import dev.lite.tier.lmr.Reclaimer;
@@ -107,7 +107,7 @@ public final class Relocation {
      * @throws NodeUnreachableException if no other node takes memory
      * @throws LimitExceededException if the others lack room; the message says how much they have
      */
-    Optional<Masters.Target> awayFrom(LmrRecord lmr, int node, Deadline deadline) {
+    Optional<Moves.Target> awayFrom(LmrRecord lmr, int node, Deadline deadline) {
         if (lmr.shares().stream().noneMatch(share -> share.node() == node)) {
             return Optional.empty();
         }
@@ -128,10 +128,10 @@ public final class Relocation {
         }
     }
 
-    private Masters.Target placed(LmrRecord lmr, int node, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
+    private Moves.Target placed(LmrRecord lmr, int node, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
         Optional<List<Share>> replaced = replaceShares(lmr, node, rooms, deadline);
         return replaced.isPresent()
-                ? new Masters.Target(lmr.chunkShift(), replaced.get())
+                ? new Moves.Target(lmr.chunkShift(), replaced.get())
                 : dealAnew(lmr, node, rooms, deadline);
     }
 
@@ -141,7 +141,7 @@ public final class Relocation {
      * @return empty if the LMR has nothing on the other node
      * @throws LimitExceededException if the node lacks room
      */
-    Optional<Masters.Target> fromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
+    Optional<Moves.Target> fromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
         if (lmr.shares().stream().noneMatch(share -> share.node() == from)) {
             return Optional.empty();
         }
@@ -149,7 +149,7 @@ public final class Relocation {
         List<Share> shares = replaceShares(lmr, from, Map.of(to, room), deadline)
                 .orElseThrow(() -> new LimitExceededException("LMR %d does not fit at node %s, which has %d bytes free"
                         .formatted(lmr.id(), links.nameOf(to), room.freeBytes())));
-        return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
+        return Optional.of(new Moves.Target(lmr.chunkShift(), shares));
     }
 
     /**
@@ -158,7 +158,7 @@ public final class Relocation {
      * @return empty unless the LMR has at least two shares on the other node and none on this one
      * @throws LimitExceededException if the node lacks room
      */
-    Optional<Masters.Target> oneFromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
+    Optional<Moves.Target> oneFromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
         List<Integer> nodes = lmr.shares().stream().map(Share::node).toList();
         if (Collections.frequency(nodes, from) < 2 || nodes.contains(to)) {
             return Optional.empty();
@@ -173,7 +173,7 @@ public final class Relocation {
                         .orElseThrow(() -> new LimitExceededException(
                                 "a share of LMR %d does not fit at node %s, which has %d bytes free"
                                         .formatted(lmr.id(), links.nameOf(to), room.freeBytes()))));
-        return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
+        return Optional.of(new Moves.Target(lmr.chunkShift(), shares));
     }
 
     /** The LMR's shares with replacements for those on the node; empty if a share fits nowhere. */
@@ -231,7 +231,7 @@ public final class Relocation {
     }
 
     /** Distributes the whole LMR over as few nodes as have the room. */
-    private Masters.Target dealAnew(LmrRecord lmr, int from, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
+    private Moves.Target dealAnew(LmrRecord lmr, int from, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
         List<Map.Entry<Integer, NodeExtents.Room>> emptiest = rooms.entrySet().stream()
                 .sorted(Comparator.comparingLong((Map.Entry<Integer, NodeExtents.Room> node) ->
                                 node.getValue().freeBytes())
@@ -245,7 +245,7 @@ public final class Relocation {
             }
             int chunkShift = Layout.chunkShift(lmr.size(), count);
             try {
-                return new Masters.Target(
+                return new Moves.Target(
                         chunkShift, allocation.allocate(demand(lmr, chunkShift), nodes.subList(0, count), deadline));
             } catch (LimitExceededException | NodeUnreachableException e) {
                 why = "; " + e.getMessage();

@@ -66,13 +66,13 @@ class FailingStepTest {
             Arrays.fill(ones, (byte) 1);
             made.write(0, ones);
             long before = cluster.node(2).figures().usage().allocatedBytes();
-            Masters masters =
-                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).masters();
+            Moves moves =
+                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).moves();
             List<LmrHandle> next = new CopyOnWriteArrayList<>();
             AtomicInteger parts = new AtomicInteger();
             AtomicBoolean waited = new AtomicBoolean();
 
-            assertThatThrownBy(() -> masters.move(
+            assertThatThrownBy(() -> moves.move(
                             "moving",
                             made.id(),
                             "n2",

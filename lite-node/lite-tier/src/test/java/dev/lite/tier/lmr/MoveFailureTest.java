@@ -146,11 +146,11 @@ class MoveFailureTest {
             made.write(0, bytes);
             long allocated = allocated(cluster, 3);
             List<Extent> before = made.extents();
-            Masters masters =
-                    Inside.field(cluster.node(2), "lmrs", LmrServices.class).masters();
+            Moves moves =
+                    Inside.field(cluster.node(2), "lmrs", LmrServices.class).moves();
             AtomicInteger checks = new AtomicInteger();
 
-            assertThatThrownBy(() -> masters.move(
+            assertThatThrownBy(() -> moves.move(
                             "moving",
                             made.id(),
                             "n2",
@@ -162,7 +162,7 @@ class MoveFailureTest {
             assertThat(made.extents()).isEqualTo(before);
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
             Waits.until("the memory at the target node is free", () -> allocated(cluster, 3) == allocated);
-            masters.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
+            moves.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
         }
@@ -175,11 +175,11 @@ class MoveFailureTest {
             byte[] bytes = content();
             LmrHandle made = cluster.attach(0).memory().malloc(spec());
             made.write(0, bytes);
-            Masters masters =
-                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).masters();
+            Moves moves =
+                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).moves();
             AtomicBoolean restarted = new AtomicBoolean();
 
-            assertThatThrownBy(() -> masters.move(
+            assertThatThrownBy(() -> moves.move(
                             "moving",
                             made.id(),
                             "n2",
@@ -196,7 +196,7 @@ class MoveFailureTest {
 
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
-            masters.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
+            moves.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
         }
     }

@@ -1,12 +1,8 @@
 package dev.lite.tier.lmr;
 
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
-import dev.lite.api.LiteTimeoutException;
-import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
-import dev.lite.api.Permission;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Move;
@@ -15,22 +11,19 @@ import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Layout;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The operations of masters on a live LMR: grant and move (paper §4.1, architecture §5 and §6). The record is the
- * source of truth. Every change is a compare-and-set on it. Then this node notifies every mapper
- * ({@link Mappers#notifyOfChange}). Any thread; blocks up to the deadline.
+ * Moves LMRs (paper §4.1, architecture §5 and §6). The record is the source of truth: every change is a compare-and-set
+ * on it, and the mappers follow it. Called for masters by {@link MasterOperations}, and for operators. Any thread, also
+ * for one LMR: {@link UnfinishedMoves} lets one of them in. Blocks up to the deadline.
  *
  * <p>The steps of a move:
  *
@@ -47,14 +40,8 @@ import org.slf4j.LoggerFactory;
  * the new memory once no copy to it can be in flight. If the mover died, a node that meets the MOVING record undoes the
  * move ({@link UnfinishedMoves}).
  */
-public final class Masters {
-    private static final Logger log = LoggerFactory.getLogger(Masters.class);
-
-    /**
-     * Maximum number of principals with grants on an LMR. Beyond it, a grant may only take from the default permissions, as
-     * long as the record is not too long.
-     */
-    static final int GRANTS_MAX = 1000;
+public final class Moves {
+    private static final Logger log = LoggerFactory.getLogger(Moves.class);
 
     private final NodeRecord self;
     private final ClusterDirectory directory;
@@ -65,7 +52,7 @@ public final class Masters {
     private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
 
-    Masters(
+    Moves(
             NodeRecord self,
             ClusterDirectory directory,
             LmrRecords records,
@@ -103,54 +90,6 @@ public final class Masters {
          */
         default boolean isWanted() {
             return true;
-        }
-    }
-
-    void grant(@Nullable String name, long id, String master, String grantee, int permissions, Deadline deadline) {
-        change(name, id, deadline, current -> {
-            requireMaster(current, master, "grant");
-            Map<String, Integer> grants = new HashMap<>(current.grants());
-            if (permissions == current.defaultPermissions()) {
-                grants.remove(grantee); // it has them without a grant
-            } else {
-                grants.put(grantee, permissions);
-            }
-            if (grants.values().stream().noneMatch(bits -> (bits & Permission.MASTER.bit()) != 0)) {
-                throw new LmrPermissionException("LMR %d: \"%s\" is its last master and must stay one, not get only %s"
-                        .formatted(id, grantee, Permission.fromBits(permissions)));
-            }
-            requireRoom(current, grants, permissions);
-            return current.withGrants(grants);
-        });
-        mappers.notifyOfChange(name, id, deadline);
-    }
-
-    /** A master can always take permissions away, so these grants do not count. */
-    private static void requireRoom(LmrRecord current, Map<String, Integer> grants, int permissions) {
-        boolean more = grants.size() > current.grants().size();
-        if (more && grants.size() > GRANTS_MAX && (permissions & ~current.defaultPermissions()) != 0) {
-            throw new LimitExceededException("LMR %d has grants for %d principals; the limit is %d"
-                    .formatted(current.id(), current.grants().size(), GRANTS_MAX));
-        }
-    }
-
-    static void requireMaster(LmrRecord lmr, String principal, String what) {
-        int allowed = lmr.permissionsOf(principal);
-        if ((allowed & Permission.MASTER.bit()) == 0) {
-            throw LmrRecords.refusal(what + " of LMR " + lmr.id(), principal, allowed, Permission.MASTER.bit());
-        }
-    }
-
-    /** Changes the record of an LMR once no move is in progress; returns the former record. */
-    LmrRecord change(@Nullable String name, long id, Deadline deadline, UnaryOperator<LmrRecord> changed) {
-        while (true) {
-            LmrRecords.Found found = unfinished.awaitSettled(name, id, deadline);
-            if (records.replace(name, found, changed.apply(found.lmr()), deadline)) {
-                return found.lmr();
-            }
-            if (deadline.passed()) {
-                throw new LiteTimeoutException(deadline.expired("changing the record of LMR " + id));
-            }
         }
     }
 
@@ -218,7 +157,7 @@ public final class Masters {
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
         LmrRecord before = unfinished.awaitSettled(name, id, true, deadline).lmr();
         if (master != null) {
-            requireMaster(before, master, "moving");
+            LmrRecords.requireMaster(before, master, "moving");
         }
         Optional<Target> chosen = destination.of(before, deadline);
         if (chosen.isEmpty()) {
@@ -234,7 +173,7 @@ public final class Masters {
         try {
             LmrRecords.Found found = unfinished.awaitSettled(name, id, true, deadline);
             if (master != null) {
-                requireMaster(found.lmr(), master, "moving");
+                LmrRecords.requireMaster(found.lmr(), master, "moving");
             }
             begun = true; // even if the answer is lost
             if (!found.lmr().shares().equals(before.shares())
