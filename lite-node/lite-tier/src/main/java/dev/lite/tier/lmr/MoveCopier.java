@@ -28,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  * own.
  */
 final class MoveCopier {
+    private static final long CHECK_NS = 500_000_000;
+
     private final WorkCalls work;
     private final LmrPlaces places;
     private final Executor executor;
@@ -44,7 +46,7 @@ final class MoveCopier {
      * piece. Returns or throws only when no thread here copies any more.
      *
      * @param copies receives each copy when it starts, and keeps those that may still be in flight
-     * @throws LmrUnavailableException if the move is cancelled, or if a node has another arena now
+     * @throws LmrUnavailableException if the move is cancelled, if a node has another arena now, or if the target left the cluster
      */
     void copyAll(
             @Nullable String name,
@@ -120,10 +122,11 @@ final class MoveCopier {
                 long targetBytes = 1L << to.chunkShift();
                 long targetLeft = targetBytes - (at & (targetBytes - 1));
                 long piece = Math.min(RemoteWork.BYTES_MAX, Math.min(end - at, targetLeft));
+                RemoteWork.Part target = Layout.part(to, at);
                 CompletableFuture<@Nullable Void> copy =
-                        work.copy(registration, Layout.part(from, at), Layout.part(to, at), piece, deadline);
+                        work.copy(registration, Layout.part(from, at), target, piece, deadline);
                 copies.add(copy);
-                await(copy, from.id(), deadline);
+                await(copy, from.id(), target.node(), deadline);
                 copies.removeIf(CompletableFuture::isDone);
                 at += piece;
             }
@@ -137,11 +140,20 @@ final class MoveCopier {
         }
     }
 
-    private static void await(CompletableFuture<@Nullable Void> copy, long id, Deadline deadline) {
+    /** The node that copies waits for a target that left as long as operations wait for it; this gives up earlier. */
+    private void await(CompletableFuture<@Nullable Void> copy, long id, int target, Deadline deadline) {
         try {
-            copy.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-        } catch (TimeoutException e) {
-            throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
+            while (true) {
+                try {
+                    copy.get(Math.min(CHECK_NS, deadline.remainingNs()), TimeUnit.NANOSECONDS);
+                    return;
+                } catch (TimeoutException e) {
+                    if (deadline.passed()) {
+                        throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
+                    }
+                    places.requirePresent(target);
+                }
+            }
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
                 throw WireError.again(error, String.valueOf(error.getMessage()));

@@ -379,7 +379,12 @@ public final class PeerLinks implements AutoCloseable {
 
     /** Whether a node has been out of the cluster for longer than a restart takes. */
     public boolean isAway(int node) {
-        return !isLive(node) && absences.awayNs(node) > AWAY_NS;
+        return isAwayFor(node, AWAY_NS);
+    }
+
+    /** Whether a node has been out of the cluster for longer than this time, in nanoseconds. */
+    public boolean isAwayFor(int node, long timeNs) {
+        return !isLive(node) && absences.awayNs(node) > timeNs;
     }
 
     /** Whether the directory's last report lists a node. */

@@ -32,6 +32,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -198,6 +199,48 @@ class MoveFailureTest {
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
             moves.move("moving", made.id(), "n2", () -> true, Deadline.in(Waits.seconds(20)));
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
+        }
+    }
+
+    /** The node that has the bytes waits much longer for the target, because it may return. */
+    @Test
+    void aMoveWhoseTargetLeavesMeanwhileIsUndoneSoonSoThatOperationsDoNotWaitForThatNode() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            LmrHandle other = cluster.attach(1).memory().map("moving", DATA[0], DATA);
+            cluster.node(1).setReturnGrace(Duration.ofHours(1));
+            Moves moves =
+                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).moves();
+            AtomicBoolean left = new AtomicBoolean();
+
+            Thread moving = Thread.ofPlatform()
+                    .start(() -> assertThatThrownBy(() -> moves.move(
+                                    "moving",
+                                    made.id(),
+                                    "n2",
+                                    () -> {
+                                        if (left.compareAndSet(false, true)) {
+                                            cluster.stop("n2");
+                                        }
+                                        return true;
+                                    },
+                                    Deadline.in(Duration.ofHours(1))))
+                            .isInstanceOf(LmrUnavailableException.class)
+                            .hasMessageContaining("LMR \"moving\" stays where it is: node n2 left the cluster"));
+            Waits.join(moving);
+
+            assertThat(record(cluster).state()).isEqualTo(LmrRecord.State.LIVE);
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+            other.write(0, new byte[] {1});
+            bytes[0] = 1;
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+            LiteNode unused = cluster.start("n2");
+            cluster.awaitConnections();
+            made.moveTo("n2");
+            assertThat(Arrays.equals(all(other), bytes)).isTrue();
         }
     }
 
