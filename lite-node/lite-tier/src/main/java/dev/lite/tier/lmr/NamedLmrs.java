@@ -56,12 +56,15 @@ public final class NamedLmrs {
     /**
      * The LMRs whose records match a condition, by id. Includes the LMRs of locks and barriers.
      *
-     * @throws ClusterUnavailableException if the directory does not answer in time, or a record cannot be read
-     * @throws IllegalArgumentException if a record is of another version or damaged
+     * @throws ClusterUnavailableException if the directory does not answer in time, or, with an {@link UnreadableRecordException} as
+     *     its cause, if a record is refused, of another version or damaged
      */
     public Map<Long, Named> find(Predicate<LmrRecord> condition, Deadline deadline) {
         return find(condition, deadline, (name, failure) -> {
-            throw failure;
+            UnreadableRecordException cause = new UnreadableRecordException(name);
+            cause.initCause(failure);
+            throw new ClusterUnavailableException(
+                    "the record of \"%s\" cannot be read: %s".formatted(name, failure.getMessage()), cause);
         });
     }
 

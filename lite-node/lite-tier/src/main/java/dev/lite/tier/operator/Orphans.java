@@ -5,7 +5,9 @@ import dev.lite.api.LiteException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.cluster.UnreadableRecordException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.lmr.LmrRecords;
@@ -49,6 +51,8 @@ public final class Orphans implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Orphans.class);
     private static final Duration TIMEOUT = Duration.ofMinutes(2);
     private static final Duration END_TIMEOUT = Duration.ofSeconds(5);
+    private static final int LINES_MAX = 1;
+    private static final Duration LINES_PERIOD = Duration.ofHours(1);
 
     /**
      * Grace times between scans while no extent is suspected. Large, because a scan reads every record of the
@@ -68,6 +72,7 @@ public final class Orphans implements AutoCloseable {
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
+    private final RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
 
     @GuardedBy("lock")
     private final Map<Extent, Long> suspectSinceNs = new HashMap<>();
@@ -133,7 +138,7 @@ public final class Orphans implements AutoCloseable {
                 log.info("freed {} bytes that belonged to no LMR", freed);
             }
         } catch (LiteException e) {
-            log.debug("cannot scan for orphans now: {}", e.getMessage());
+            report(e);
         } catch (RuntimeException | Error e) {
             Unrecoverable.report(e);
             if (isClosed()) {
@@ -153,6 +158,16 @@ public final class Orphans implements AutoCloseable {
             return !closed;
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Most failures end by themselves. A record that cannot be read stays so until an operator acts, and until then nothing is freed. */
+    private void report(LiteException failure) {
+        String suffix = UnreadableRecordException.isCauseOf(failure) ? lines.suffix("unreadable") : null;
+        if (suffix == null) {
+            log.debug("cannot scan for orphans now: {}", failure.getMessage());
+        } else {
+            log.warn("no memory without an LMR is freed for now: {}{}", failure.getMessage(), suffix);
         }
     }
 

@@ -2,6 +2,10 @@ package dev.lite.tier.operator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lifetime;
 import dev.lite.api.Lite;
@@ -22,9 +26,12 @@ import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** Memory that belongs to no LMR is found and freed; all other memory stays. */
 class OrphansTest {
@@ -236,6 +243,65 @@ class OrphansTest {
 
             assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
             assertThat(stays.fetchAdd(0, 1)).isZero();
+        }
+    }
+
+    /** Otherwise the arena fills up, and nobody knows why. */
+    @Test
+    void anOperatorIsWarnedOnceOfARecordThatCannotBeRead() {
+        Warnings warnings = new Warnings();
+        Logger logger = (Logger) LoggerFactory.getLogger(Orphans.class);
+        logger.addAppender(warnings);
+        warnings.start();
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
+            cluster.start("n0");
+            HeldNews news = HeldNews.start(cluster, cluster.config("n1")).news();
+            cluster.awaitConnections();
+            cluster.attach(0).memory().malloc(spec().withName("refused"));
+            news.makeUnreadable("refused");
+
+            cluster.node(1).setOrphanGrace(Duration.ofMillis(1));
+            int before = news.unreadableReads();
+            Waits.until("it was scanned three times", () -> news.unreadableReads() >= before + 3);
+
+            assertThat(warnings.of("\"refused\"")).singleElement().asString().contains("no memory", "is freed");
+        } finally {
+            logger.detachAppender(warnings);
+        }
+    }
+
+    @Test
+    void anOperatorIsWarnedOfARecordOfAnotherVersion() {
+        Warnings warnings = new Warnings();
+        Logger logger = (Logger) LoggerFactory.getLogger(Orphans.class);
+        logger.addAppender(warnings);
+        warnings.start();
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            cluster.attach(0).memory().malloc(spec());
+            assertThat(cluster.directory(0).create("foreign", new byte[] {99}, LONG))
+                    .isTrue();
+
+            cluster.node(1).setOrphanGrace(Duration.ofMillis(1));
+
+            Waits.until("there is a warning", () -> !warnings.of("\"foreign\"").isEmpty());
+        } finally {
+            logger.detachAppender(warnings);
+        }
+    }
+
+    /** The warnings of this class. Other tests may run at the same time. */
+    private static final class Warnings extends AppenderBase<ILoggingEvent> {
+        private final List<String> messages = new CopyOnWriteArrayList<>();
+
+        @Override
+        protected void append(ILoggingEvent event) {
+            if (event.getLevel().equals(Level.WARN)) {
+                messages.add(event.getFormattedMessage());
+            }
+        }
+
+        List<String> of(String text) {
+            return messages.stream().filter(message -> message.contains(text)).toList();
         }
     }
 

@@ -19,6 +19,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -40,6 +41,7 @@ public final class HeldNews implements ClusterDirectory {
     private volatile @Nullable HeldAnswer heldAnswer;
     private volatile String refusedName = "";
     private volatile String unreadableName = "";
+    private final AtomicInteger unreadableReads = new AtomicInteger();
     private volatile String taskName = "";
     private volatile @Nullable Runnable afterCreate;
     private volatile String changedName = "";
@@ -166,6 +168,11 @@ public final class HeldNews implements ClusterDirectory {
     /** The record of a name cannot be read from now on, as if somebody without the cluster's secret had written it. */
     public void makeUnreadable(String name) {
         unreadableName = name;
+    }
+
+    /** How many reads failed because of {@link #makeUnreadable}. */
+    public int unreadableReads() {
+        return unreadableReads.get();
     }
 
     /** How many changes were refused. */
@@ -326,6 +333,7 @@ public final class HeldNews implements ClusterDirectory {
     @Override
     public Optional<VersionedRecord> read(String name, Duration deadline) {
         if (name.equals(unreadableName)) {
+            unreadableReads.incrementAndGet();
             throw new ClusterUnavailableException("unreadable by a test", new UnreadableRecordException(name));
         }
         Optional<VersionedRecord> answer = directory.read(name, deadline);
