@@ -395,6 +395,8 @@ final class Crew implements RpcHandler, AutoCloseable {
                 reason = plan.inputLost(plan.tasks.get(id), slot, message, System.nanoTime());
             } else if (kind == Wire.Failure.NO_MEMORY && id >= 0) {
                 reason = plan.outOfMemory(plan.tasks.get(id), slot, message, System.nanoTime());
+            } else if (kind == Wire.Failure.UNWRITTEN && id >= 0) {
+                reason = plan.resultUnwritten(plan.tasks.get(id), slot, message, System.nanoTime());
             } else if (kind == Wire.Failure.UNWRITTEN) {
                 reason = plan.resultsUnwritten(slot, message);
             } else if (id >= 0 && plan.tasks.get(id).isDone()) {

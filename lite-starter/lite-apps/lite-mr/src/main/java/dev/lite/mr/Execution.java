@@ -6,6 +6,7 @@ import dev.lite.mr.data.Merge;
 import dev.lite.mr.data.Run;
 import dev.lite.mr.data.RunWriter;
 import dev.lite.mr.data.Table;
+import dev.lite.mr.data.UnwrittenException;
 import dev.lite.mr.job.Emitter;
 import dev.lite.mr.job.InputRecord;
 import dev.lite.mr.job.Job;
@@ -249,7 +250,7 @@ final class Execution {
     Done finish() {
         try {
             spill();
-        } catch (LiteException | MrException e) {
+        } catch (LiteException | UnwrittenException | MrException e) {
             throw e;
         } catch (RuntimeException e) {
             throw new MrException("partition or compare failed: " + e, e);
@@ -289,7 +290,7 @@ final class Execution {
     private void reduce(Merge merge, Result result) {
         try {
             job.reduce(merge.groupKey(), merge, result);
-        } catch (LiteException | CancelledException e) {
+        } catch (LiteException | UnwrittenException | CancelledException e) {
             throw e;
         } catch (Throwable e) { // also an Error: without this thread the task would never end
             throw new MrException("reduce failed at the key \"%s\": %s".formatted(shown(merge.groupKey()), e), e);

@@ -21,6 +21,9 @@ final class Plan {
     private static final int LOST_MAX = 50;
 
     private static final int UNWRITTEN_MAX = 10;
+    /** Large, because an attempt may fail at once for as long as a node is away. */
+    private static final int RESULT_UNWRITTEN_MAX = 50;
+
     private static final int NO_MEMORY_MAX = 3;
     private static final int NO_MEMORY_BUT_SOON_MAX = 50;
     /** How long a thread may combine, sort and write accepted results without a word; the first time. */
@@ -386,6 +389,25 @@ final class Plan {
             }
         }
         return failure;
+    }
+
+    /**
+     * A thread cannot write the result of a reduce or merge task, which runs again a little later.
+     *
+     * @return a reason to fail the job, or null
+     */
+    @Nullable
+    String resultUnwritten(Task task, Slot slot, String message, long nowNs) {
+        task.attempts.removeIf(attempt -> attempt.slot == slot);
+        if (task.isDone() || !task.attempts.isEmpty()) {
+            return null;
+        }
+        task.state = State.PENDING;
+        task.againReason = message;
+        task.notBeforeNs = nowNs + PAUSE_NS;
+        return ++task.unwritten > RESULT_UNWRITTEN_MAX
+                ? "the result of the %s could not be written %d times: %s".formatted(task, task.unwritten, message)
+                : null;
     }
 
     /**

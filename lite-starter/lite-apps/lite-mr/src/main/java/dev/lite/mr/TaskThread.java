@@ -4,6 +4,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
+import dev.lite.mr.data.UnwrittenException;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -123,17 +124,19 @@ final class TaskThread implements Runnable {
         } catch (LimitExceededException e) {
             failure = Wire.Failure.NO_MEMORY;
             message = "%s has too little memory for its results: %s".formatted(worker.name(), e.getMessage());
-        } catch (LiteException e) {
-            if (e.code() == LiteException.Code.SESSION_LOST) {
-                throw new MrWorker.MasterLostException(e); // its own results are lost
+        } catch (UnwrittenException | LiteException e) {
+            LiteException reason = e instanceof UnwrittenException wrapped ? wrapped.reason() : (LiteException) e;
+            if (reason.code() == LiteException.Code.SESSION_LOST) {
+                throw new MrWorker.MasterLostException(reason); // its own results are lost
             }
-            if (blamed == NO_TASK && Losses.isLoss(e)) {
-                unwritten = e;
+            boolean writing = e instanceof UnwrittenException || blamed == NO_TASK;
+            if (writing && Losses.isLoss(reason)) {
+                unwritten = blamed == NO_TASK ? reason : null;
                 failure = Wire.Failure.UNWRITTEN;
-                message = "%s cannot write its results: %s".formatted(worker.name(), e.getMessage());
+                message = "%s cannot write its results: %s".formatted(worker.name(), reason.getMessage());
             } else {
-                failure = Losses.isLoss(e) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
-                message = "%s: %s".formatted(worker.name(), e.getMessage());
+                failure = Losses.isLoss(reason) ? Wire.Failure.INPUT_LOST : Wire.Failure.JOB;
+                message = "%s: %s".formatted(worker.name(), reason.getMessage());
             }
         } catch (MrException e) {
             message = "%s: %s".formatted(worker.name(), e.getMessage());

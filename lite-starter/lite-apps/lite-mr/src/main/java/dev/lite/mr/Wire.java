@@ -43,7 +43,10 @@ final class Wire {
         INPUT_LOST,
         /** The arenas are full; the task runs again a few times, before the job fails. */
         NO_MEMORY,
-        /** A thread cannot write its accepted results. Its worker registers again, so that their tasks run again, a few times. */
+        /**
+         * A thread cannot write the result of this task, which runs again; or, without a task, its accepted map results: then its worker
+         * registers again, so that their tasks run again. A few times, before the job fails.
+         */
         UNWRITTEN
     }
 

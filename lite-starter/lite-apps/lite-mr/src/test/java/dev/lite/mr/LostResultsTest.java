@@ -25,13 +25,16 @@ class LostResultsTest {
     @TempDir
     Path directory;
 
-    /** The first calls of a method of a session's memory fail. */
-    private static Lite failing(Lite lite, String name, int times, Supplier<LiteException> failure) {
+    /** Some calls of a method of a session's memory fail, after the first ones. */
+    private static Lite failing(Lite lite, String name, int first, int times, Supplier<LiteException> failure) {
         AtomicInteger calls = new AtomicInteger();
         LtMemory memory = (LtMemory) Proxy.newProxyInstance(
                 LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
-                    if (method.getName().equals(name) && calls.getAndIncrement() < times) {
-                        throw failure.get();
+                    if (method.getName().equals(name)) {
+                        int call = calls.getAndIncrement();
+                        if (call >= first && call - first < times) {
+                            throw failure.get();
+                        }
                     }
                     try {
                         return method.invoke(lite.memory(), arguments);
@@ -46,26 +49,31 @@ class LostResultsTest {
                         method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
     }
 
-    /** Runs a job on one worker, for whose session the first calls of this method fail. */
+    /** Runs a job with one partition on one worker, which cannot write some of its results, after the first ones. */
     private void run(
-            int failures, Supplier<LiteException> failure, BiConsumer<Path, CompletableFuture<JobResult>> check) {
+            int first,
+            int failures,
+            Supplier<LiteException> failure,
+            BiConsumer<Path, CompletableFuture<JobResult>> check) {
         Path file = TestTexts.write(directory.resolve("text"), 12, 1_000);
         try (TestCluster cluster = TestCluster.start(1, 32 << 20)) {
             MapReduce master = cluster.master(cluster.embedded(0));
-            Lite lite = failing(cluster.embedded(0), "register", failures, failure);
+            Lite lite = failing(cluster.embedded(0), "register", first, failures, failure);
             cluster.keep(MrWorker.start(
                     lite, WorkerOptions.of(TestCluster.GROUP).withName("only").withThreads(1)));
             TestCluster.awaitWorkers(master, 1);
             check.accept(
                     file,
                     CompletableFuture.supplyAsync(
-                            () -> master.run(JobSpec.of(WordCount.class, Input.file(file))),
+                            () -> master.run(JobSpec.of(WordCount.class, Input.file(file))
+                                    .withPartitions(1)),
                             Thread::startVirtualThread));
         }
     }
 
     private void runsAgain(int failures, Supplier<LiteException> failure) {
         run(
+                0,
                 failures,
                 failure,
                 (file, running) -> assertThat(running)
@@ -104,6 +112,7 @@ class LostResultsTest {
     @Test
     void aWorkerThatCanNeverWriteItsResultsFailsTheJob() {
         run(
+                0,
                 Integer.MAX_VALUE,
                 () -> new LiteTimeoutException("no answer"),
                 (file, running) -> assertThat(running)
@@ -112,5 +121,23 @@ class LostResultsTest {
                         .withCauseInstanceOf(MrException.class)
                         .withMessageContaining("the results of the map task 0 could not be written 11 times")
                         .withMessageContaining("only cannot write its results: no answer"));
+    }
+
+    /** With one partition, the first result is that of the map task, and the next one that of the reduce task. */
+    @Test
+    void aReduceTaskThatCannotWriteItsResultRunsAgainAndSaysWhy() {
+        run(
+                1,
+                2,
+                () -> new LiteTimeoutException("no answer"),
+                (file, running) -> assertThat(running)
+                        .succeedsWithin(Waits.seconds(60))
+                        .satisfies(result -> {
+                            assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+                            assertThat(result.again())
+                                    .containsOnly(
+                                            "reduce task 0 again on only: only cannot write its results: no answer")
+                                    .hasSize(2);
+                        }));
     }
 }

@@ -139,6 +139,18 @@ class PlanTest {
     }
 
     @Test
+    void aTaskWhoseResultCannotBeWrittenFiftyTimesRunsAgainBeforeTheJobFails() {
+        Plan.Task task = next(fast, 0);
+        for (int i = 1; i <= 51; i++) {
+            assertThat(plan.resultUnwritten(task, fast, "no answer", i * SECOND))
+                    .isEqualTo(
+                            i <= 50 ? null : "the result of the map task 0 could not be written 51 times: no answer");
+            assertThat(next(fast, (i + 1) * SECOND)).isSameAs(task);
+        }
+        assertThat(plan.again).hasSize(51).containsOnly("map task 0 again on fast: no answer");
+    }
+
+    @Test
     void aTaskThatFindsNoMemoryRunsAgainThreeTimesBeforeTheJobFails() {
         Plan.Task task = next(fast, 0);
         for (int i = 1; i <= 3; i++) {

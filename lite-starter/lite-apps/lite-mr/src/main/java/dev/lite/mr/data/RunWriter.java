@@ -30,6 +30,12 @@ public final class RunWriter implements Table.Sink {
         this.memory = memory;
     }
 
+    /**
+     * Takes a pair.
+     *
+     * @throws LimitExceededException if there is no memory for what was taken so far; the caller frees the writer
+     * @throws UnwrittenException if that cannot be written for another reason; the caller frees the writer
+     */
     @Override
     public void add(Slice key, Slice value) {
         int bytes = Run.HEAD + key.length() + value.length();
@@ -69,6 +75,8 @@ public final class RunWriter implements Table.Sink {
             }
             write(start, middle);
             write(middle, end);
+        } catch (LiteException e) {
+            throw new UnwrittenException(e);
         }
     }
 
@@ -84,7 +92,8 @@ public final class RunWriter implements Table.Sink {
     /**
      * Writes what is left.
      *
-     * @throws LiteException if it cannot be written; the caller frees the writer
+     * @throws LimitExceededException if there is no memory for it; the caller frees the writer
+     * @throws UnwrittenException if it cannot be written for another reason; the caller frees the writer
      */
     public Run finish() {
         flush();
