@@ -10,7 +10,9 @@ import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.Spec;
 
 /** {@code lite}. */
@@ -76,6 +78,12 @@ import picocli.CommandLine.Spec;
 final class LiteCommand implements Runnable {
     private final Streams streams;
 
+    @Option(
+            names = ManagerOptions.MANAGER,
+            paramLabel = "URL",
+            description = "The managers, for a command that asks them; the option may also follow the command")
+    private @Nullable String managers;
+
     @Spec
     private @Nullable CommandSpec spec;
 
@@ -86,6 +94,27 @@ final class LiteCommand implements Runnable {
     /** Standard input and output as bytes. */
     Streams streams() {
         return streams;
+    }
+
+    /** The managers that were named before the command. */
+    @Nullable
+    String managers() {
+        return managers;
+    }
+
+    /** Executes the last command of the line. */
+    static int execute(ParseResult line) {
+        ParseResult last = line;
+        while (last.hasSubcommand()) {
+            last = last.subcommand();
+        }
+        CommandSpec command = last.commandSpec();
+        boolean asksManager = command.findOption(ManagerOptions.MANAGER) != null;
+        if (line.hasMatchedOption(ManagerOptions.MANAGER) && !asksManager && !last.isUsageHelpRequested()) {
+            throw new ParameterException(
+                    command.commandLine(), "\"%s\" asks no manager; leave out --manager".formatted(command.name()));
+        }
+        return new CommandLine.RunLast().execute(line);
     }
 
     @Override

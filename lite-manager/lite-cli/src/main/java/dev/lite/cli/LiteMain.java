@@ -34,6 +34,7 @@ public final class LiteMain {
                 .setOut(out)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
+                .setExecutionStrategy(LiteCommand::execute)
                 .setParameterExceptionHandler(LiteMain::wrong)
                 .setExecutionExceptionHandler((failure, failed, parsed) -> failed(failure, failed));
     }

@@ -10,20 +10,28 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 
 /** Options for connecting to the managers and for the output format. */
 final class ManagerOptions {
+    /** The only option that may also precede the command. */
+    static final String MANAGER = "--manager";
+
     private static final String DEFAULT = "http://127.0.0.1:7400";
     private static final int PORT_MAX = 65_535;
 
     @Option(
-            names = "--manager",
+            names = MANAGER,
             paramLabel = "URL",
             description =
                     "The URLs of one or more managers, separated by commas; the first that responds is used. Default: LITE_MANAGER, else the cluster started by \"up\", else "
                             + DEFAULT)
     private @Nullable String managers;
+
+    @Spec(Spec.Target.MIXEE)
+    private @Nullable CommandSpec command;
 
     // No option for the token itself: every user of the host can read a command line.
     @Option(
@@ -60,10 +68,18 @@ final class ManagerOptions {
         if (managers != null) {
             return managers;
         }
+        String before = beforeCommand();
+        if (before != null) {
+            return before;
+        }
         String given = environment.get("LITE_MANAGER");
         return given != null && !given.isBlank()
                 ? given
                 : LocalClusters.here().onlyUrl().orElse(DEFAULT);
+    }
+
+    private @Nullable String beforeCommand() {
+        return command != null && command.root().userObject() instanceof LiteCommand lite ? lite.managers() : null;
     }
 
     private static List<URI> uris(String list) {

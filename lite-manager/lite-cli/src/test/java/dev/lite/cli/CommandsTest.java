@@ -82,6 +82,29 @@ class CommandsTest {
     }
 
     @Test
+    void theManagerMayBeNamedBeforeTheCommandOrAfterIt() {
+        manager.with("GET /api/nodes?state=true", 200, NODES_WITH_STATE)
+                .with("DELETE /api/orders/7", 200, "{'id':7,'state':'CANCELLED'}");
+        assertThat(lite("--manager", manager.url(), "nodes")).as(err.toString()).isZero();
+        assertThat(out.toString()).contains("node-two");
+        assertThat(lite("--manager=" + manager.url(), "orders", "cancel", "7"))
+                .as(err.toString())
+                .isZero();
+        assertThat(lite("--manager", "http://127.0.0.1:1", "nodes", "--manager", manager.url()))
+                .as("the one after the command counts")
+                .isZero();
+    }
+
+    @Test
+    void aManagerBeforeACommandThatAsksNoneIsRefused() {
+        assertThat(lite("--manager", manager.url(), "env")).isEqualTo(ExitStatus.USAGE);
+        assertThat(err.toString()).contains("\"env\" asks no manager; leave out --manager", "lite env --help");
+        assertThat(lite("--manager", manager.url(), "env", "--help")).isZero();
+        assertThat(lite("--manager", manager.url())).isEqualTo(ExitStatus.USAGE);
+        assertThat(err.toString()).contains("missing command");
+    }
+
+    @Test
     void jsonPrintsTheManagersAnswer() {
         manager.with("GET /api/nodes?state=true", 200, NODES);
         assertThat(ask("nodes", "--json")).isZero();
