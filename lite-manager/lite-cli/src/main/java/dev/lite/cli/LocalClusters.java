@@ -18,9 +18,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The clusters that {@code up} started on this machine, each recorded in a file for the other commands. The file is created
@@ -37,6 +40,9 @@ final class LocalClusters {
     private static final String PID = "pid";
     /** The start time of a process is computed from the time of the machine's start. */
     private static final Duration CLOCK_ERROR = Duration.ofSeconds(5);
+
+    /** Each of at most 65 processes gets 15 s to stop before SIGKILL. */
+    private static final long STOP_SECONDS = 1200;
 
     private static final int SHOWN_MAX = 64;
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
@@ -159,13 +165,78 @@ final class LocalClusters {
         });
     }
 
+    /**
+     * Removes what a start left that was killed, if none of its processes runs. Not what is left of a cluster that was running: its
+     * processes can be started again with their memory.
+     *
+     * @return whether there was such a start
+     */
+    boolean removeKilledStart(String name) {
+        AtomicBoolean removed = new AtomicBoolean();
+        if (Files.isDirectory(directory)) {
+            locked(() -> {
+                Optional<Properties> left = find(name);
+                if (left.isPresent() && wasKilled(name, left.get())) {
+                    Path stop = stopScript(left.get());
+                    if (stop != null && Files.exists(stop)) {
+                        stop(stop);
+                    }
+                    delete(name);
+                    removed.set(true);
+                }
+            });
+        }
+        return removed.get();
+    }
+
+    private boolean wasKilled(String name, Properties noted) {
+        return noted.containsKey(PID)
+                && noted.containsKey(DIRECTORY)
+                && !noted.containsKey(URL)
+                && !hasStarter(name, noted)
+                && !detached(name).isRunning();
+    }
+
+    /** The script that stops a cluster; null if the cluster has no work directory yet. */
+    static @Nullable Path stopScript(Properties noted) {
+        String work = noted.getProperty(DIRECTORY);
+        return work == null ? null : Path.of(work, "stop.sh");
+    }
+
+    /** Runs the script that stops a cluster. */
+    static void stop(Path script) {
+        try {
+            Process process =
+                    new ProcessBuilder("/bin/sh", script.toString()).inheritIO().start();
+            if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
+                process.destroyForcibly();
+                throw new CommandFailedException(
+                        ExitStatus.FAILED, "%s did not end within %d s".formatted(script, STOP_SECONDS));
+            }
+            if (process.exitValue() != 0) {
+                throw new CommandFailedException(
+                        ExitStatus.FAILED, "%s ended with status %d".formatted(script, process.exitValue()));
+            }
+        } catch (IOException e) {
+            throw new CommandFailedException(ExitStatus.FAILED, "cannot run %s: %s".formatted(script, e), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CommandFailedException(ExitStatus.FAILED, "interrupted", e);
+        }
+    }
+
     /** Why a name cannot be reserved. */
     private String inUse(String name) {
         if (isBeingStarted(name)) {
             return "the cluster \"%s\" is already running: process %s is starting it (%s); stop that process, or wait and stop the cluster with: lite down --name %s"
                     .formatted(name, require(name).getProperty(PID), file(name), name);
         }
-        return detached(name).isRunning()
+        List<String> running = detached(name).running();
+        if (!running.isEmpty() && !require(name).containsKey(URL)) {
+            return "the start of the cluster \"%s\" was killed, and processes of it still run (%s): %s; stop them with: lite down --name %s"
+                    .formatted(name, file(name), String.join(", ", running), name);
+        }
+        return !running.isEmpty()
                 ? "the cluster \"%s\" is already running (%s); stop it with: lite down --name %s"
                         .formatted(name, file(name), name)
                 : "the cluster \"%s\" was left behind, and none of its processes runs (%s); remove it with: lite down --name %s"

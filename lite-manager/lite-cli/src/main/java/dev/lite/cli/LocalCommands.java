@@ -3,7 +3,6 @@ package dev.lite.cli;
 import dev.lite.local.LocalCluster;
 import dev.lite.local.LocalClusterBuilder;
 import dev.lite.local.LocalProcess;
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -104,6 +102,9 @@ final class LocalCommands {
                     .tied(false);
             PrintWriter progress = json ? err() : out();
             jars.prepare(line -> print(progress, line));
+            if (clusters.removeKilledStart(name)) {
+                print(progress, "Removed what was left of a start of this cluster that was killed");
+            }
             clusters.reserve(name);
             boolean isUp = false;
             try (LocalCluster cluster = builder.build()) {
@@ -173,26 +174,22 @@ final class LocalCommands {
                     "Stops a cluster started by \"up\", also processes of it started by hand, and removes its memory, logs and directories.",
             mixinStandardHelpOptions = true)
     static final class Down extends LocalCommand.OfCluster {
-        /** Each of at most 65 processes gets 15 s to stop before SIGKILL. */
-        private static final long DEADLINE_SECONDS = 1200;
-
         @Override
         public Integer call() {
             String name = name();
             LocalClusters clusters = LocalClusters.here();
             Properties noted = clusters.require(name);
-            String work = noted.getProperty(LocalClusters.DIRECTORY);
             if (clusters.isBeingStarted(name)) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
                         "the cluster \"%s\" is still being started by process %s; stop that process first"
                                 .formatted(name, clusters.require(name).getProperty("pid")));
             }
-            Path stop = work == null ? null : Path.of(work, "stop.sh");
+            Path stop = LocalClusters.stopScript(noted);
             // If the script is missing, everything that it would remove is gone.
             if (stop != null && Files.exists(stop)) {
-                run(stop.toString());
-            } else if (work != null && clusters.detached(name).isRunning()) {
+                LocalClusters.stop(stop);
+            } else if (stop != null && clusters.detached(name).isRunning()) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
                         "processes of the cluster \"%s\" run, but %s is missing; stop them by hand"
@@ -201,27 +198,6 @@ final class LocalCommands {
             clusters.remove(name, noted);
             print("The cluster \"%s\" is stopped.".formatted(name));
             return ExitStatus.OK;
-        }
-
-        private static void run(String script) {
-            try {
-                Process process =
-                        new ProcessBuilder("/bin/sh", script).inheritIO().start();
-                if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
-                    process.destroyForcibly();
-                    throw new CommandFailedException(
-                            ExitStatus.FAILED, "%s did not end within %d s".formatted(script, DEADLINE_SECONDS));
-                }
-                if (process.exitValue() != 0) {
-                    throw new CommandFailedException(
-                            ExitStatus.FAILED, "%s ended with status %d".formatted(script, process.exitValue()));
-                }
-            } catch (IOException e) {
-                throw new CommandFailedException(ExitStatus.FAILED, "cannot run %s: %s".formatted(script, e), e);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new CommandFailedException(ExitStatus.FAILED, "interrupted", e);
-            }
         }
     }
 }

@@ -58,11 +58,56 @@ class LocalClustersTest {
         Files.createDirectories(directory.resolve("clusters"));
         Files.writeString(clusters.file("a"), "pid=" + ended.pid() + "\n");
         clusters.reserve("a");
-        Files.writeString(clusters.file("a"), "directory=/tmp/x\npid=" + ended.pid() + "\n");
+        Files.writeString(clusters.file("a"), "directory=/tmp/x\nurl=http://127.0.0.1:1\npid=" + ended.pid() + "\n");
+        assertThat(clusters.removeKilledStart("a")).isFalse();
         assertThatThrownBy(() -> clusters.reserve("a"))
                 .isInstanceOf(CommandFailedException.class)
                 .hasMessageContaining("none of its processes runs")
                 .hasMessageContaining("lite down --name a");
+    }
+
+    /** A start that was killed after it had created its directories. */
+    private Path killedStart(String name) throws IOException, InterruptedException {
+        Path work = Files.createDirectories(directory.resolve("work-" + name));
+        Files.writeString(work.resolve("stop.sh"), "rm -rf '%s'\n".formatted(work));
+        Path file = abandoned(name);
+        Files.writeString(file, Files.readString(file) + "directory=%s\n".formatted(work));
+        return work;
+    }
+
+    @Test
+    void whatAKilledStartLeftIsRemovedAndItsNameIsFree() throws IOException, InterruptedException {
+        Path work = killedStart("a");
+        assertThat(clusters.removeKilledStart("a")).isTrue();
+        assertThat(work).doesNotExist();
+        assertThat(clusters.find("a")).isEmpty();
+        clusters.reserve("a");
+        assertThat(clusters.removeKilledStart("a")).as("one under way").isFalse();
+        assertThat(clusters.isBeingStarted("a")).isTrue();
+    }
+
+    @Test
+    void aKilledStartWhoseProcessesRunIsReportedWithTheCommandThatStopsThem() throws IOException, InterruptedException {
+        String name = "killed-" + ProcessHandle.current().pid();
+        Path work = killedStart(name);
+        // Runs until its standard input ends.
+        Process node = new ProcessBuilder(
+                        "sh", "-c", "read line", "sh", "--lite.cluster.name=" + name, "--lite.node.name=node-1")
+                .start();
+        try {
+            assertThat(clusters.removeKilledStart(name)).isFalse();
+            assertThatThrownBy(() -> clusters.reserve(name))
+                    .isInstanceOf(CommandFailedException.class)
+                    .hasMessageContaining("was killed")
+                    .hasMessageContaining("node-1 (process %d)", node.pid())
+                    .hasMessageContaining("lite down --name " + name);
+            assertThat(work.resolve("stop.sh")).exists();
+        } finally {
+            node.destroyForcibly();
+        }
+        assertThat(node.waitFor()).isNotZero();
+        assertThat(clusters.removeKilledStart(name)).isTrue();
+        assertThat(work).doesNotExist();
     }
 
     /** Another process may have created the file and not yet written it. */

@@ -51,6 +51,14 @@ public final class DetachedCluster {
         return processes().findAny().isPresent();
     }
 
+    /** The processes of the cluster that run, for messages. */
+    public List<String> running() {
+        return processes()
+                .map(handle -> "%s (process %d)".formatted(process(arguments(handle)), handle.pid()))
+                .sorted()
+                .toList();
+    }
+
     /**
      * Starts a process and waits until it is ready.
      *

@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.JarOutputStream;
@@ -35,16 +36,20 @@ class CommandLineTest {
 
     private record Ended(int status, String output) {}
 
-    private Ended lite(String... arguments) throws IOException, InterruptedException {
+    private Process start(Path output, String... arguments) throws IOException {
         String[] command = new String[arguments.length + 1];
         command[0] = System.getProperty("lite.command");
         System.arraycopy(arguments, 0, command, 1, arguments.length);
-        Path output = home.resolve("output");
         ProcessBuilder builder =
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
         builder.environment().put("LITE_HOME", home.toString());
         builder.environment().remove("LITE_MANAGER");
-        Process process = builder.start();
+        return builder.start();
+    }
+
+    private Ended lite(String... arguments) throws IOException, InterruptedException {
+        Path output = home.resolve("output");
+        Process process = start(output, arguments);
         assertThat(process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)).isTrue();
         return new Ended(process.exitValue(), Files.readString(output, StandardCharsets.UTF_8));
     }
@@ -122,6 +127,41 @@ class CommandLineTest {
             Objects.requireNonNull(content).transferTo(out);
         }
         return jar;
+    }
+
+    @Test
+    void aStartThatWasKilledIsReplacedOnceItsProcessesHaveEnded() throws IOException, InterruptedException {
+        Path output = home.resolve("killed");
+        Process up = start(output, "up", "--nodes", "1", "--name", NAME);
+        Waits.until("it starts its first process", () -> processes().findAny().isPresent());
+        up.destroyForcibly();
+        assertThat(up.waitFor()).as(Files.readString(output)).isNotZero();
+
+        Ended refused = lite("up", "--nodes", "1", "--name", NAME);
+        assertThat(refused.status()).as(refused.output()).isEqualTo(1);
+        assertThat(refused.output())
+                .contains("the start of the cluster \"" + NAME + "\" was killed", "manager (process ")
+                .contains("lite down --name " + NAME);
+
+        List<ProcessHandle> left = processes().toList();
+        left.forEach(ProcessHandle::destroyForcibly);
+        Waits.until("they have ended", () -> processes().findAny().isEmpty());
+        Ended replaced = lite("up", "--nodes", "1", "--name", NAME);
+        assertThat(replaced.status()).as(replaced.output()).isZero();
+        assertThat(replaced.output()).contains("Removed what was left of a start of this cluster that was killed");
+    }
+
+    /** The processes of the cluster. */
+    private static Stream<ProcessHandle> processes() {
+        return ProcessHandle.allProcesses().filter(process -> {
+            try {
+                byte[] line = Files.readAllBytes(Path.of("/proc", Long.toString(process.pid()), "cmdline"));
+                return List.of(new String(line, StandardCharsets.UTF_8).split("\0", -1))
+                        .contains("--lite.cluster.name=" + NAME);
+            } catch (IOException e) { // it has ended
+                return false;
+            }
+        });
     }
 
     @Test
