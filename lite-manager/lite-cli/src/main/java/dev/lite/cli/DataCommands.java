@@ -32,6 +32,10 @@ final class DataCommands {
 
     private DataCommands() {}
 
+    private static String bytes(long count) {
+        return Table.count(count, "byte", "bytes");
+    }
+
     /** The common part: attach, act, close. */
     abstract static class Data implements Callable<Integer> {
         @Mixin
@@ -217,7 +221,7 @@ final class DataCommands {
                 long room = handle.size() - offset();
                 // A file is refused as a whole; how much standard input has is known only at its end.
                 if (!file.equals("-") && Files.size(Path.of(file)) > room) {
-                    throw tooLong(handle, Files.size(Path.of(file)) + " bytes");
+                    throw tooLong(handle, bytes(Files.size(Path.of(file))));
                 }
                 long written = 0;
                 try (InputStream in = file.equals("-") ? streams().in() : Files.newInputStream(Path.of(file))) {
@@ -233,7 +237,7 @@ final class DataCommands {
                         written += part;
                     }
                 }
-                out().printf("%d bytes written%n", written);
+                out().printf("%s written%n", bytes(written));
                 out().flush();
             }
         }
@@ -241,8 +245,13 @@ final class DataCommands {
         private CommandFailedException tooLong(LmrHandle handle, String given) {
             return new CommandFailedException(
                     ExitStatus.FAILED,
-                    "LMR \"%s\" has %d bytes, %d of them from offset %d; the input has %s"
-                            .formatted(name(), handle.size(), Math.max(0, handle.size() - offset()), offset(), given));
+                    "LMR \"%s\" has %s, %d of them from offset %d; the input has %s"
+                            .formatted(
+                                    name(),
+                                    bytes(handle.size()),
+                                    Math.max(0, handle.size() - offset()),
+                                    offset(),
+                                    given));
         }
     }
 
@@ -308,7 +317,7 @@ final class DataCommands {
                         .map(extent -> extent.node())
                         .distinct()
                         .toList();
-                out().printf("LMR \"%s\" has %d bytes at %s%n", name, handle.size(), String.join(", ", places));
+                out().printf("LMR \"%s\" has %s at %s%n", name, bytes(handle.size()), String.join(", ", places));
                 out().flush();
             }
         }

@@ -204,7 +204,8 @@ final class MrCommand implements Runnable {
                 JobStatus status = master.status();
                 out().print(json ? status.toJson() + "\n" : status.toText());
                 if (!json) {
-                    out().println("%,d pairs in %s".formatted(result.pairCount(), output));
+                    String pairs = result.pairCount() == 1 ? "1 pair" : "%,d pairs".formatted(result.pairCount());
+                    out().println("%s in %s".formatted(pairs, output));
                 }
                 out().flush();
             }

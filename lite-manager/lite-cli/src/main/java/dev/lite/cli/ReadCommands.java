@@ -102,8 +102,8 @@ final class ReadCommands {
             out.printf("ZooKeeper  %s%n", view.path("directoryAvailable").asBoolean() ? "available" : "UNREACHABLE");
             out.printf("nodes      %d, %d draining%n", answer.path("nodes").size(), draining);
             out.printf(
-                    "epoch      %d, %d removals pending%n",
-                    answer.path("epoch").path("number").asLong(), pending);
+                    "epoch      %d, %s pending%n",
+                    answer.path("epoch").path("number").asLong(), Table.count(pending, "removal", "removals"));
             out.printf("orders     %d open%n", view.path("openOrders").asInt());
         }
 
@@ -184,11 +184,11 @@ final class ReadCommands {
         private static void shares(JsonNode shares, String what, PrintWriter out) {
             for (JsonNode share : shares) {
                 out.printf(
-                        "%-12s %s: %s in %d pieces%n",
+                        "%-12s %s: %s in %s%n",
                         what,
                         nodeName(share),
                         Table.size(share.path("bytes").asLong()),
-                        share.path("runs").asInt());
+                        Table.count(share.path("runs").asInt(), "piece", "pieces"));
             }
         }
 

@@ -43,6 +43,11 @@ final class Table {
         return value.codePointCount(0, value.length());
     }
 
+    /** So many things, in words, for example {@code 1 piece} or {@code 2 pieces}. */
+    static String count(long count, String one, String several) {
+        return "%d %s".formatted(count, count == 1 ? one : several);
+    }
+
     /** Formats bytes with a unit, for example {@code 64 MiB} or {@code 1.5 GiB}. */
     static String size(long bytes) {
         if (bytes < STEP) {

@@ -113,9 +113,11 @@ final class WatchCommand implements Callable<Integer> {
                 .filter(removal -> !removal.path("fenced").asBoolean(false))
                 .map(removal -> removal.path("name").asString())
                 .collect(Collectors.joining(", "));
-        return "epoch %s: %d members%s"
+        return "epoch %s: %s%s"
                 .formatted(
-                        number.asString(), members, waiting.isEmpty() ? "" : "; removed, not fenced yet: " + waiting);
+                        number.asString(),
+                        Table.count(members, "member", "members"),
+                        waiting.isEmpty() ? "" : "; removed, not fenced yet: " + waiting);
     }
 
     private static String order(JsonNode order) {

@@ -129,7 +129,7 @@ class CommandsTest {
                 .contains("cluster    lite")
                 .contains("managers   host/7, b")
                 .contains("nodes      2, 1 draining")
-                .contains("epoch      5, 1 removals pending")
+                .contains("epoch      5, 1 removal pending")
                 .contains("orders     1 open");
     }
 
@@ -251,7 +251,7 @@ class CommandsTest {
                 others may   READ
                 uid:7        READ, MASTER
                 x            nothing
-                share at     node-1: 2 KiB in 1 pieces
+                share at     node-1: 2 KiB in 1 piece
                 moves to     (3, away): 2 KiB in 2 pieces
                 """);
     }

@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -72,7 +73,8 @@ final class Resigning {
             demandSecret(deadline);
             done = true;
             if (signed > 0) {
-                log.info("signed {} records again with the first line of the cluster's secret", signed);
+                String records = Counts.text(signed, "record", "records");
+                log.info("signed {} again with the first line of the cluster's secret", records);
             }
             return 0;
         }

@@ -152,7 +152,8 @@ public final class LocalCluster implements AutoCloseable {
         if (manager.awaitReadyOr(this::isZooKeeperUp, config.startDeadline())) {
             awaitManager(manager); // only its ready file may tell where its ZooKeeper is
         }
-        progress.accept("Starting the nodes, %d processes at a time".formatted(STARTS_MAX));
+        progress.accept("Starting the nodes, %s at a time"
+                .formatted(STARTS_MAX == 1 ? "one process" : STARTS_MAX + " processes"));
         List<Callable<LocalProcess>> starts = new ArrayList<>();
         starts.add(() -> awaitManager(manager));
         stoppedNodes().forEach(number -> starts.add(() -> startNode(number)));

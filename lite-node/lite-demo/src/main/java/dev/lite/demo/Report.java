@@ -96,7 +96,8 @@ final class Report {
         line("  SHA-256   %s", store.text("sha256"));
         line("  words     %,d, counted on the nodes that hold them:", words());
         for (Counted counted : store.counted()) {
-            line("    %,15d in %,d calls to %s", counted.words(), counted.extents(), counted.node());
+            String calls = counted.extents() == 1 ? "1 call" : "%,d calls".formatted(counted.extents());
+            line("    %,15d in %s to %s", counted.words(), calls, counted.node());
         }
         line(
                 "  wc -w     %s",

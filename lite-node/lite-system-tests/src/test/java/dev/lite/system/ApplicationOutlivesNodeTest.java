@@ -117,7 +117,7 @@ class ApplicationOutlivesNodeTest {
 
     /** Whether the session's lock was held when the node died, and its holder, another thread, has not closed it yet. */
     private static boolean isRefusedForLock(SessionLostException e) {
-        return String.valueOf(e.getMessage()).contains("locks that the application has not closed yet");
+        return String.valueOf(e.getMessage()).contains("that the application has not closed yet");
     }
 
     private static void requireRefusedForLock(SessionLostException e) {

@@ -26,8 +26,8 @@ record ElementRange(String what, LmrHandle handle, long start, long stride, long
         }
         long size = handle.size();
         if (start < 0 || start > size || length < 0 || length > (size - start) / stride) {
-            throw new LmrBoundsException("%s: %d elements of %d bytes at offset %d of %s, which has %d bytes"
-                    .formatted(what, length, stride, start, handle, size));
+            throw new LmrBoundsException("%s: %s of %d bytes at offset %d of %s, which has %d bytes"
+                    .formatted(what, elements(length), stride, start, handle, size));
         }
         return new ElementRange(what, handle, start, stride, length);
     }
@@ -36,7 +36,7 @@ record ElementRange(String what, LmrHandle handle, long start, long stride, long
     long offset(long index) {
         if (index < 0 || index >= length) {
             throw new LmrBoundsException(
-                    "element %d of %s over %s: it has %d elements".formatted(index, what, handle, length));
+                    "element %d of %s over %s: it has %s".formatted(index, what, handle, elements(length)));
         }
         return start + index * stride;
     }
@@ -44,10 +44,15 @@ record ElementRange(String what, LmrHandle handle, long start, long stride, long
     /** The offset of the first of {@code count} elements. */
     long offset(long index, long count) {
         if (index < 0 || count < 0 || index > length - count) {
-            throw new LmrBoundsException("%d elements from element %d of %s over %s: it has %d elements"
-                    .formatted(count, index, what, handle, length));
+            throw new LmrBoundsException("%s from element %d of %s over %s: it has %s"
+                    .formatted(elements(count), index, what, handle, elements(length)));
         }
         return start + index * stride;
+    }
+
+    /** So many elements, in words. */
+    static String elements(long count) {
+        return count == 1 ? "1 element" : count + " elements";
     }
 
     @Override

@@ -105,8 +105,8 @@ public final class LmrLongs {
     private static MemorySegment part(String parameter, long[] array, int from, int count) {
         Objects.requireNonNull(array, parameter);
         if (from < 0 || from > array.length - count) {
-            throw new IndexOutOfBoundsException("%d elements from element %d of %s, which has %d elements"
-                    .formatted(count, from, parameter, array.length));
+            throw new IndexOutOfBoundsException("%s from element %d of %s, which has %s"
+                    .formatted(ElementRange.elements(count), from, parameter, ElementRange.elements(array.length)));
         }
         return MemorySegment.ofArray(array).asSlice((long) from * Long.BYTES, (long) count * Long.BYTES);
     }

@@ -13,6 +13,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Priority;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.SessionMessage.Describe;
@@ -395,23 +396,22 @@ final class ClientHandle implements LmrHandle {
     }
 
     LiteException timedOut(int op, long offset, long length) {
-        return new LiteTimeoutException(
-                "%s of %d bytes at offset %d of %s: node %s did not answer within the deadline of %s"
-                        .formatted(
-                                Op.nameOf(op),
-                                length,
-                                offset,
-                                describe(),
-                                session.nodeName(),
-                                Durations.text(session.deadlineNs())));
+        return new LiteTimeoutException("%s of %s at offset %d of %s: node %s did not answer within the deadline of %s"
+                .formatted(
+                        Op.nameOf(op),
+                        bytes(length),
+                        offset,
+                        describe(),
+                        session.nodeName(),
+                        Durations.text(session.deadlineNs())));
     }
 
     LiteException noSlot(int op, long offset, long length) {
         return new LiteTimeoutException(
-                "%s of %d bytes at offset %d of %s: all slots of the session with node %s were in use for the deadline of %s"
+                "%s of %s at offset %d of %s: all slots of the session with node %s were in use for the deadline of %s"
                         .formatted(
                                 Op.nameOf(op),
-                                length,
+                                bytes(length),
                                 offset,
                                 describe(),
                                 session.nodeName(),
@@ -436,13 +436,17 @@ final class ClientHandle implements LmrHandle {
 
     private void check(int op, Permission needed, long offset, long length) {
         if ((offset | length) < 0 || offset > size - length) {
-            throw new LmrBoundsException("%s of %d bytes at offset %d of %s: it has %d bytes"
-                    .formatted(Op.nameOf(op), length, offset, describe(), size));
+            throw new LmrBoundsException("%s of %s at offset %d of %s: it has %s"
+                    .formatted(Op.nameOf(op), bytes(length), offset, describe(), bytes(size)));
         }
         if ((permissionBits & needed.bit()) == 0) {
             throw new LmrPermissionException("%s of %s needs %s; the handle was mapped for %s"
                     .formatted(Op.nameOf(op), describe(), needed, mappedFor()));
         }
+    }
+
+    private static String bytes(long count) {
+        return Counts.text(count, "byte", "bytes");
     }
 
     private String describe() {

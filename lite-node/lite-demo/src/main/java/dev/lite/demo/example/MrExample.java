@@ -126,8 +126,9 @@ public final class MrExample {
             JobResult result = running.get(SOON.toSeconds(), TimeUnit.SECONDS);
             master.status().toText().lines().forEach(line -> lines.accept("  " + line));
             lines.accept("  " + master.status().toJson());
-            lines.accept("%,d words in the index; %d tasks ran again"
-                    .formatted(result.pairCount(), result.again().size()));
+            int again = result.again().size();
+            lines.accept("%,d words in the index; %s again"
+                    .formatted(result.pairCount(), again == 1 ? "1 task ran" : again + " tasks ran"));
         } catch (ExecutionException | TimeoutException e) {
             throw new IllegalStateException("the job did not end: " + e, e);
         } catch (InterruptedException e) {

@@ -7,6 +7,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.fabric.AddressRange;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.Mapping;
@@ -131,7 +132,7 @@ public final class MappingChanges implements PeerListener {
         all.forEach(Mapping::pause);
         if (!all.isEmpty() && !Mapping.awaitEndHere(all, deadline)) {
             throw new LiteTimeoutException(
-                    deadline.expired("ending the operations on %d handles of node %s".formatted(all.size(), self)));
+                    deadline.expired("ending the operations on %s of node %s".formatted(handles(all), self)));
         }
     }
 
@@ -258,13 +259,16 @@ public final class MappingChanges implements PeerListener {
         endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
     }
 
+    private static String handles(List<Mapping> those) {
+        return Counts.text(those.size(), "handle", "handles");
+    }
+
     /** Ends mappings and removes them from the table; returns when nobody here can touch their memory. */
     public void endAll(List<Mapping> ending, LiteException why) {
         Deadline deadline = Deadline.in(GIVEN_UP_TIMEOUT);
         ending.forEach(mapping -> mapping.end(why));
         if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
-            throw new LiteTimeoutException(
-                    deadline.expired("ending operations of %d handles".formatted(ending.size())));
+            throw new LiteTimeoutException(deadline.expired("ending operations of %s".formatted(handles(ending))));
         }
         ending.forEach(Mapping::release);
         // Wait even without mappings: a handle may have been unmapped after its caller abandoned a write.

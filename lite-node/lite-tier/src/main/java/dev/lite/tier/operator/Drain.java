@@ -9,6 +9,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.lmr.LmrRecords;
@@ -172,9 +173,9 @@ final class Drain {
             Map<Long, String> failures = moveAll(found.movable(), progress);
             found = scan(deadline);
             if (stuck.passed() && !failures.isEmpty()) {
-                return "%d LMRs with %d bytes cannot leave: %s"
+                return "%s with %d bytes cannot leave: %s"
                         .formatted(
-                                found.movable().size(),
+                                Counts.text(found.movable().size(), "LMR", "LMRs"),
                                 found.bytes(),
                                 failures.values().iterator().next());
             }

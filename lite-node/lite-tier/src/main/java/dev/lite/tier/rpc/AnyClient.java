@@ -10,6 +10,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -134,8 +135,8 @@ final class AnyClient implements RpcClient {
         return new RpcFailedException(
                 RpcStatus.NOT_SERVED,
                 0,
-                "no node that node %s can reach serves the %s; of %d nodes the last said: %s"
-                        .formatted(nodes.self(), function, tried, last.getMessage()),
+                "no node that node %s can reach serves the %s; of %s the last said: %s"
+                        .formatted(nodes.self(), function, Counts.text(tried, "node", "nodes"), last.getMessage()),
                 last instanceof NodeUnreachableException ? last : null);
     }
 }

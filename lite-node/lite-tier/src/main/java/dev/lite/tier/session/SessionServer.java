@@ -8,6 +8,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.SocketWaits;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
@@ -377,7 +378,8 @@ public final class SessionServer implements AutoCloseable {
         connections.keySet().forEach(session -> session.end("node %s is stopping".formatted(backend.nodeName())));
         connections.values().forEach(thread -> join(thread, deadlineNs));
         if (!connections.isEmpty()) {
-            LOG.warn("{} sessions on {} had not ended after 15 s", connections.size(), config.socket());
+            String left = Counts.text(connections.size(), "session", "sessions");
+            LOG.warn("{} on {} had not ended after 15 s", left, config.socket());
         }
         watch.close();
         if (control != null) {

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LtSync;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.BarrierStatus;
 import dev.lite.tier.sync.SyncCalls.Stage;
@@ -253,13 +254,18 @@ final class HomeBarrier {
             Set<Integer> nodes = cluster.nodes(deadline);
             return nodes.contains(node)
                     ? null
-                    : "node %s with %d parties is gone".formatted(cluster.nameOf(node), expected);
+                    : "node %s with %s is gone"
+                            .formatted(cluster.nameOf(node), Counts.text(expected, "party", "parties"));
         }
-        int there = calls.parties(node, word.ref(), round, deadline);
-        return there >= expected
+        int away = expected - calls.parties(node, word.ref(), round, deadline);
+        return away <= 0
                 ? null
-                : "%d of %d parties of node %s do not wait any more"
-                        .formatted(expected - there, expected, cluster.nameOf(node));
+                : "%d of %s of node %s %s not wait any more"
+                        .formatted(
+                                away,
+                                Counts.text(expected, "party", "parties"),
+                                cluster.nameOf(node),
+                                away == 1 ? "does" : "do");
     }
 
     private synchronized void breakRound(long round, String reason) {

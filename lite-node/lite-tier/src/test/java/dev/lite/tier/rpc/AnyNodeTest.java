@@ -200,7 +200,7 @@ class AnyNodeTest {
         ending.close();
         assertNotServed(
                 catchThrowable(() -> call(client)),
-                "no node that node n0 can reach serves the function \"f\"; of 1 nodes the last said:");
+                "no node that node n0 can reach serves the function \"f\"; of 1 node the last said:");
         assertThatThrownBy(() -> at.getFirst().rpc().bindAny("")).isInstanceOf(LimitExceededException.class);
     }
 

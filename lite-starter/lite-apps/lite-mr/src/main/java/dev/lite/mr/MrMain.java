@@ -78,7 +78,8 @@ public final class MrMain {
                 MapReduce master = MapReduce.open(lite, words.get(2))) {
             JobResult result = master.run(spec, status -> System.out.println(status.progressBar()));
             System.out.print(master.status().toText());
-            System.out.printf("%,d pairs in %s%n", result.pairCount(), words.get(4));
+            String pairs = result.pairCount() == 1 ? "1 pair" : "%,d pairs".formatted(result.pairCount());
+            System.out.printf("%s in %s%n", pairs, words.get(4));
         }
     }
 

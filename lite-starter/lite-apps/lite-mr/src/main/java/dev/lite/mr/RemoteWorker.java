@@ -94,6 +94,6 @@ final class RemoteWorker {
 
     @Override
     public String toString() {
-        return "%s at %s, %d threads".formatted(name, node, threads);
+        return "%s at %s, %s".formatted(name, node, threads == 1 ? "1 thread" : threads + " threads");
     }
 }

@@ -6,6 +6,7 @@ import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
@@ -334,8 +335,11 @@ final class SessionKeeper implements AutoCloseable {
         Integer unclosed = unclosedLocks.get(lost);
         if (unclosed != null) {
             throw new SessionLostException(
-                    "the session with %s was lost together with %d locks that the application has not closed yet; close them before you use this handle again"
-                            .formatted(options.socket(), unclosed));
+                    "the session with %s was lost together with %s that the application has not closed yet; close %s before you use this handle again"
+                            .formatted(
+                                    options.socket(),
+                                    Counts.text(unclosed, "lock", "locks"),
+                                    unclosed == 1 ? "it" : "them"));
         }
     }
 

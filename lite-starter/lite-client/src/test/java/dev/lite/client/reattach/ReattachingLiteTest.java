@@ -392,7 +392,9 @@ class ReattachingLiteTest {
                 .hasMessageContaining("2 locks that the application has not closed yet");
         first.close();
         first.close();
-        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> handle.read(0, BYTES))
+                .isInstanceOf(SessionLostException.class)
+                .hasMessageContaining("1 lock that the application has not closed yet; close it before");
         assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(SessionLostException.class);
         assertThatThrownBy(() -> handle.memset(0, 8, (byte) 0)).isInstanceOf(SessionLostException.class);
         second.close();

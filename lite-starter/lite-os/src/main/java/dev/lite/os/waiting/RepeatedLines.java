@@ -65,7 +65,10 @@ public final class RepeatedLines {
             return null;
         }
         its.written++;
-        String suffix = its.left == 0 ? "" : " (and %d more such lines that were not written)".formatted(its.left);
+        String suffix = its.left == 0
+                ? ""
+                : " (and %s not written)"
+                        .formatted(Counts.text(its.left, "more such line that was", "more such lines that were"));
         its.left = 0;
         return suffix;
     }

@@ -22,6 +22,14 @@ class RepeatedLinesTest {
     }
 
     @Test
+    void aSingleLineThatWasNotWrittenIsInTheSingular() {
+        for (int i = 0; i < 3; i++) {
+            String unused = lines.suffix("a", 0);
+        }
+        assertThat(lines.suffix("a", 11 * SECOND_NS)).isEqualTo(" (and 1 more such line that was not written)");
+    }
+
+    @Test
     void manyKindsShareOneLimitInsteadOfTakingMemory() {
         int written = 0;
         for (int kind = 0; kind < 10_000; kind++) {

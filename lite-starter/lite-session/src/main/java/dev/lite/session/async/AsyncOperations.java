@@ -186,8 +186,11 @@ public final class AsyncOperations {
                 if (!opened.ended.await(until.remainingNs(), TimeUnit.NANOSECONDS)
                         // At once: its thread completes the future next, and then runs the stages, which may take long.
                         || !Polling.until(opened.future::isDone, until, COMPLETED_POLL_NS)) {
-                    throw new LiteTimeoutException("fence: some of %d asynchronous operations had not ended within %s"
-                            .formatted(before.length, Durations.text(deadline)));
+                    String some = before.length == 1
+                            ? "an asynchronous operation"
+                            : "some of %d asynchronous operations".formatted(before.length);
+                    throw new LiteTimeoutException(
+                            "fence: %s had not ended within %s".formatted(some, Durations.text(deadline)));
                 }
             }
         } catch (InterruptedException e) {

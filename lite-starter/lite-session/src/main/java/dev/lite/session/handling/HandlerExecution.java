@@ -5,6 +5,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcHandlerException;
+import dev.lite.os.waiting.Counts;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -99,6 +100,7 @@ public final class HandlerExecution {
             return;
         }
         long others = unlogged.getAndSet(0);
-        log.warn(others == 0 ? message : message + "; %d more failures were not logged".formatted(others), failure);
+        String more = Counts.text(others, "more failure was", "more failures were");
+        log.warn(others == 0 ? message : message + "; %s not logged".formatted(more), failure);
     }
 }

@@ -22,15 +22,20 @@ final class GuardedHandler implements RpcHandler {
         this.bulkhead = bulkhead;
     }
 
+    /** So many calls, in words. */
+    static String calls(int count) {
+        return count == 1 ? "1 call" : count + " calls";
+    }
+
     @Override
     public MemorySegment handle(RpcCall call) {
         if (!bulkhead.tryAcquirePermission()) {
             throw new RpcHandlerException(
                     FULL,
-                    "the bulkhead \"%s\" permits %d calls of \"%s\" at the same time"
+                    "the bulkhead \"%s\" permits %s of \"%s\" at the same time"
                             .formatted(
                                     bulkhead.getName(),
-                                    bulkhead.getBulkheadConfig().getMaxConcurrentCalls(),
+                                    calls(bulkhead.getBulkheadConfig().getMaxConcurrentCalls()),
                                     function));
         }
         try {

@@ -124,10 +124,11 @@ final class Resilience {
     void begin(@Nullable CircuitBreaker circuitBreaker) {
         if (rateLimiter != null && !rateLimiter.acquirePermission()) {
             throw new LimitExceededException(
-                    "the rate limiter \"%s\" permits %d calls in %s; this application makes more (lite.client.resilience.rate-limiter)"
+                    "the rate limiter \"%s\" permits %s in %s; this application makes more (lite.client.resilience.rate-limiter)"
                             .formatted(
                                     rateLimiter.getName(),
-                                    rateLimiter.getRateLimiterConfig().getLimitForPeriod(),
+                                    GuardedHandler.calls(
+                                            rateLimiter.getRateLimiterConfig().getLimitForPeriod()),
                                     DurationStyle.SIMPLE.print(
                                             rateLimiter.getRateLimiterConfig().getLimitRefreshPeriod(),
                                             ChronoUnit.MILLIS)));

@@ -347,7 +347,7 @@ class LiteResilienceTests {
                     Waits.await(entered);
                     assertThatThrownBy(() -> call(rpc))
                             .isInstanceOf(RpcFailedException.class)
-                            .hasMessageContaining("the bulkhead \"lite-f\" permits 1 calls");
+                            .hasMessageContaining("the bulkhead \"lite-f\" permits 1 call of");
                     release.countDown();
                     assertThat(first).succeedsWithin(DEADLINE);
                 });

@@ -56,7 +56,7 @@ class LiteMrAutoConfigurationTests {
                         assertThat(jobs.status().workers())
                                 .singleElement()
                                 .asString()
-                                .contains("at node-1, 1 threads");
+                                .endsWith("at node-1, 1 thread");
                         assertThat(context).doesNotHaveBean(MrWorker.class);
                         context.close();
                         assertThatThrownBy(() -> jobs.run(spec))
