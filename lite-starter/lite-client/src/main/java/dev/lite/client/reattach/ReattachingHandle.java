@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * <p>An operation that met the end of the session is repeated if that does no harm: reads, writes, memset, and a master's operations.
  * {@code fetchAdd}, {@code testSet} and asynchronous operations are not repeated: they throw {@link SessionLostException} and may
  * have taken effect or not. An operation that starts after the loss waits for the next session, whatever its kind. While the
- * application has not closed a lock of the lost session, all of them throw {@link SessionLostException}; see {@link
+ * application has not closed a lock of a lost session, all of them throw {@link SessionLostException}; see {@link
  * SessionKeeper#requireNoLostLocks}.
  *
  * <p>Any thread. While the session is open, an operation costs one volatile read more.
@@ -112,6 +112,8 @@ final class ReattachingHandle implements LmrHandle {
             }
             requireNotUnmapped();
             Lite session = keeper.openCounted(deadline);
+            keeper.requireNoLostLocks(
+                    lost.session()); // again: this may be a later session than that of the caller's lock
             LmrHandle handle = mapAt(session, deadline);
             if (handle.id() != id) {
                 handle.unmap();

@@ -325,22 +325,24 @@ final class SessionKeeper implements AutoCloseable {
 
     /**
      * Checks that work which began in a lost session may continue in the next one. It may not while the application has not closed the
-     * locks that the session held: a lock is lost with its session, and another session may hold it now, so what its former holder
-     * still does must fail. Only the close tells that the former holder has stopped. No time does, because its thread may be paused
-     * between any two operations.
+     * locks that the session held, or one after it: a lock is lost with its session, and another session may hold it now, so what its
+     * former holder still does must fail. Only the close tells that the former holder has stopped. No time does, because its thread may
+     * be paused between any two operations.
      *
+     * @param lost may still be open for a moment
      * @throws SessionLostException when the work must not continue
      */
     void requireNoLostLocks(Lite lost) {
-        Integer unclosed = unclosedLocks.get(lost);
-        if (unclosed != null) {
-            throw new SessionLostException(
-                    "the session with %s was lost together with %s that the application has not closed yet; close %s before you use this handle again"
-                            .formatted(
-                                    options.socket(),
-                                    Counts.text(unclosed, "lock", "locks"),
-                                    unclosed == 1 ? "it" : "them"));
-        }
+        unclosedLocks.forEach((holder, unclosed) -> {
+            if (holder == lost || !holder.isOpen()) {
+                throw new SessionLostException(
+                        "the session with %s was lost together with %s that the application has not closed yet; close %s before you use this handle again"
+                                .formatted(
+                                        options.socket(),
+                                        Counts.text(unclosed, "lock", "locks"),
+                                        unclosed == 1 ? "it" : "them"));
+            }
+        });
     }
 
     private boolean mayRetry(Deadline deadline) {

@@ -30,6 +30,8 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -423,6 +425,61 @@ class ReattachingLiteTest {
         assertThat(sessions.getLast().known("a").calls)
                 .as("at the next session")
                 .hasValue(1);
+    }
+
+    @Test
+    void aHandleOfAnEarlierSessionWaitsForTheCloseOfALockThatALaterSessionLost() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        sessions.getLast().lose();
+        HeldLock lost = lite.sync().lock(FakeSync.FREE).acquire(LONG);
+        sessions.getLast().lose();
+
+        assertThatThrownBy(() -> handle.write(0, BYTES))
+                .as("under the lock, and first used since the first session")
+                .isInstanceOf(SessionLostException.class)
+                .hasMessageContaining("1 locks that the application has not closed yet");
+        assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(SessionLostException.class);
+        lost.close();
+
+        handle.write(0, BYTES);
+        assertThat(sessions.getLast().known("a").calls)
+                .as("at the next session")
+                .hasValue(1);
+    }
+
+    @Test
+    void aLockThatIsLostWhileItsHolderWaitsForAnotherMappingKeepsTheHandleFromTheNextSession() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.ATOMIC);
+        sessions.getLast().lose();
+        HeldLock lost = lite.sync().lock(FakeSync.FREE).acquire(LONG);
+        FakeLite second = sessions.getLast();
+        Thread holder = Thread.currentThread();
+        CountDownLatch maps = new CountDownLatch(1);
+        AtomicBoolean adds = new AtomicBoolean();
+        second.whenMapping = () -> {
+            maps.countDown();
+            Waits.until("the holder waits", () -> adds.get() && holder.getState() == Thread.State.TIMED_WAITING);
+            second.lose();
+        };
+        Thread other = Thread.ofVirtual().start(() -> assertThatThrownBy(() -> handle.read(0, BYTES)));
+        Waits.await(maps);
+        adds.set(true);
+
+        assertThatThrownBy(() -> handle.fetchAdd(0, 1))
+                .isInstanceOf(SessionLostException.class)
+                .hasMessageContaining("1 locks that the application has not closed yet");
+        Waits.join(other);
+        lost.close();
+    }
+
+    @Test
+    void aHandleOfAnEarlierSessionContinuesUnderALockOfTheNextOne() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE);
+        sessions.getLast().lose();
+        HeldLock held = lite.sync().lock(FakeSync.FREE).acquire(LONG);
+        handle.write(0, BYTES);
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+        held.close();
     }
 
     @Test
