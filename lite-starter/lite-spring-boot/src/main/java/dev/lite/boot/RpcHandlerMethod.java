@@ -7,13 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Parameter;
 import java.lang.reflect.Type;
+import java.util.Arrays;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.scheduling.annotation.Async;
@@ -26,7 +27,8 @@ final class RpcHandlerMethod implements RpcHandler {
     private final Method method;
     private final LtRpcHandler annotation;
     private final RpcBodies bodies;
-    private final Parameter[] parameters;
+    /** Of the parameters; the type variables of a generic class or interface are replaced by what the bean's class has for them. */
+    private final Type[] types;
 
     /**
      * Checks the method.
@@ -38,23 +40,26 @@ final class RpcHandlerMethod implements RpcHandler {
         this.method = method;
         this.annotation = annotation;
         this.bodies = bodies;
-        parameters = method.getParameters();
+        Class<?> beanType = AopUtils.getTargetClass(bean);
+        types = Arrays.stream(method.getGenericParameterTypes())
+                .map(type -> GenericTypeResolver.resolveType(type, beanType))
+                .toArray(Type[]::new);
         int requests = 0;
-        for (Parameter parameter : parameters) {
-            if (parameter.getType() != RpcCall.class) {
+        for (Type type : types) {
+            if (type != RpcCall.class) {
                 requests++;
-                check(bodies.supports(parameter.getParameterizedType()), "Jackson is missing for its parameter");
+                check(bodies.supports(type), "Jackson is missing for its parameter");
             }
         }
-        check(
-                requests <= 1 && parameters.length <= requests + 1,
-                "it has more parameters than a request and an RpcCall");
+        check(requests <= 1 && types.length <= requests + 1, "it has more parameters than a request and an RpcCall");
         Class<?> returned = method.getReturnType();
         check(
                 !isDeferred(returned),
                 "it returns %s; a handler may block, and returns the reply itself".formatted(returned.getName()));
         check(!isAsync(), "it is @Async, and its caller would have the reply before its body has run");
-        check(bodies.supports(method.getGenericReturnType()), "Jackson is missing for its return type");
+        check(
+                bodies.supports(GenericTypeResolver.resolveType(method.getGenericReturnType(), beanType)),
+                "Jackson is missing for its return type");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
         ReflectionUtils.makeAccessible(method);
     }
@@ -100,10 +105,9 @@ final class RpcHandlerMethod implements RpcHandler {
 
     @Override
     public MemorySegment handle(RpcCall call) {
-        @Nullable Object[] arguments = new @Nullable Object[parameters.length];
+        @Nullable Object[] arguments = new @Nullable Object[types.length];
         for (int index = 0; index < arguments.length; index++) {
-            Type type = parameters[index].getParameterizedType();
-            arguments[index] = type == RpcCall.class ? call : request(call, type);
+            arguments[index] = types[index] == RpcCall.class ? call : request(call, types[index]);
         }
         try {
             return MemorySegment.ofArray(bodies.encode(method.invoke(bean, arguments)));

@@ -29,6 +29,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -204,6 +205,58 @@ class LiteRpcAutoConfigurationTests {
                     .isEqualTo(new Receipt("tea", 1000, "shop"));
             assertThat(rpc.concurrencies).containsEntry("order", 3).containsEntry("shout", 16);
         });
+    }
+
+    interface Counter<T> {
+        int count(List<T> ordered);
+    }
+
+    abstract static class Articles<T> {
+        abstract String article(T ordered);
+
+        @LtRpcHandler("article")
+        String articleOf(T ordered) {
+            return article(ordered);
+        }
+    }
+
+    static class OrderedArticles extends Articles<Order> {
+        @Override
+        String article(Order ordered) {
+            return ordered.article();
+        }
+    }
+
+    static class OrderCounter implements Counter<Order> {
+        @Override
+        @LtRpcHandler("count")
+        public int count(List<Order> ordered) {
+            return ordered.stream().mapToInt(Order::count).sum();
+        }
+    }
+
+    @Test
+    void aHandlerMethodOfAGenericClassReceivesTheTypeOfItsBean() {
+        runner.withBean(OrderedArticles.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThat(template.call("node-1", "article", new Order("tea", 1), String.class))
+                    .isEqualTo("tea");
+        });
+    }
+
+    @Test
+    void aHandlerMethodBehindAProxyOfItsGenericInterfaceReceivesTheTypeOfItsBean() {
+        ProxyFactory proxies = new ProxyFactory(new OrderCounter());
+        runner.withBean("counter", Counter.class, () -> (Counter<?>) proxies.getProxy())
+                .run(context -> {
+                    LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+                    assertThat(template.call(
+                                    "node-1",
+                                    "count",
+                                    List.of(new Order("tea", 1), new Order("milk", 2)),
+                                    Integer.class))
+                            .isEqualTo(3);
+                });
     }
 
     @Test
