@@ -11,6 +11,7 @@ import org.springframework.aot.hint.BindingReflectionHintsRegistrar;
 import org.springframework.aot.hint.ExecutableMode;
 import org.springframework.aot.hint.ReflectionHints;
 import org.springframework.aot.hint.annotation.ReflectiveProcessor;
+import org.springframework.core.GenericTypeResolver;
 
 /** Hints for a native image: a method with {@link LtRpcHandler}, and the types of its request and reply, which Jackson reads. */
 public final class RpcReflectionHints implements ReflectiveProcessor {
@@ -25,15 +26,19 @@ public final class RpcReflectionHints implements ReflectiveProcessor {
     public void registerReflectionHints(ReflectionHints hints, AnnotatedElement element) {
         if (element instanceof Method method) {
             hints.registerMethod(method, ExecutableMode.INVOKE);
-            registerTypes(hints, method);
+            registerTypes(hints, method, method.getDeclaringClass());
             registerType(hints, method.getGenericReturnType());
         }
     }
 
-    /** Registers the types of a method's parameters. */
-    public static void registerTypes(ReflectionHints hints, Method method) {
-        for (Type type : method.getGenericParameterTypes()) {
-            registerType(hints, type);
+    /**
+     * Registers the types of a method's parameters.
+     *
+     * @param type the class or interface that has the method; it replaces the type variables of a generic parent
+     */
+    public static void registerTypes(ReflectionHints hints, Method method, Class<?> type) {
+        for (Type parameter : method.getGenericParameterTypes()) {
+            registerType(hints, GenericTypeResolver.resolveType(parameter, type));
         }
     }
 

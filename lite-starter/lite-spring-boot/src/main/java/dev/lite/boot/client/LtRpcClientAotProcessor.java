@@ -30,7 +30,7 @@ final class LtRpcClientAotProcessor implements BeanRegistrationAotProcessor {
         hints.reflection().registerType(client, MemberCategory.INVOKE_PUBLIC_METHODS);
         for (Method method : client.getMethods()) {
             if (!method.isDefault()) {
-                RpcReflectionHints.registerTypes(hints.reflection(), method);
+                RpcReflectionHints.registerTypes(hints.reflection(), method, client);
                 RpcReflectionHints.registerType(hints.reflection(), LtRpcClientMethod.replyType(client, method));
             }
         }

@@ -7,6 +7,7 @@ import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrHandle;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.boot.LiteRpcAutoConfiguration;
+import dev.lite.boot.LtRpcHandler;
 import dev.lite.boot.lock.LiteLock;
 import dev.lite.boot.lock.LiteLockAutoConfiguration;
 import dev.lite.boot.lock.LiteLocks;
@@ -15,6 +16,7 @@ import dev.lite.boot.region.LiteRegionAutoConfiguration;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeRpc;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.springframework.aot.hint.RuntimeHints;
@@ -38,8 +40,8 @@ import org.springframework.javapoet.ClassName;
 class LtRpcClientAotTests {
 
     @Configuration(proxyBeanMethods = false)
-    @ImportLtRpcClients(Shop.class)
-    @Import(Counters.class)
+    @ImportLtRpcClients({Shop.class, BillSender.class})
+    @Import({Counters.class, ParcelReceiver.class})
     @ImportAutoConfiguration({
         LiteClientAutoConfiguration.class,
         LiteRpcAutoConfiguration.class,
@@ -62,6 +64,26 @@ class LtRpcClientAotTests {
             return new ShopHandlers();
         }
     }
+
+    interface Sender<T> {
+        void send(T message);
+    }
+
+    record Bill(int number) {}
+
+    @LtRpcClient
+    interface BillSender extends Sender<Bill> {}
+
+    abstract static class Receiver<T> {
+        @LtRpcHandler("receive")
+        List<T> receive(T message) {
+            return List.of(message);
+        }
+    }
+
+    record Parcel(int number) {}
+
+    static class ParcelReceiver extends Receiver<Parcel> {}
 
     static class Counters {
         private final LmrHandle counters;
@@ -106,6 +128,17 @@ class LtRpcClientAotTests {
                 .accepts(hints);
         assertThat(RuntimeHintsPredicates.reflection()
                         .onConstructorInvocation(Shop.Receipt.class.getDeclaredConstructor(String.class, long.class)))
+                .accepts(hints);
+    }
+
+    @Test
+    void hintsNameTheTypesThatGenericParentsConvert() throws NoSuchMethodException {
+        RuntimeHints hints = generate().getRuntimeHints();
+        assertThat(RuntimeHintsPredicates.reflection()
+                        .onConstructorInvocation(Bill.class.getDeclaredConstructor(int.class)))
+                .accepts(hints);
+        assertThat(RuntimeHintsPredicates.reflection()
+                        .onConstructorInvocation(Parcel.class.getDeclaredConstructor(int.class)))
                 .accepts(hints);
     }
 
