@@ -8,7 +8,9 @@ public final class LiteLocks {
 
     private static final ScopedValue<Chain> CHAIN = ScopedValue.newInstance();
 
-    private record Chain(HeldLock held, @Nullable Chain outer) {}
+    /** @param thread that runs the method: forks of a {@code StructuredTaskScope} inherit the chain, but not the locks */
+    private record Chain(
+            HeldLock held, Thread thread, @Nullable Chain outer) {}
 
     private LiteLocks() {}
 
@@ -19,16 +21,23 @@ public final class LiteLocks {
      *     proxy, or has passed the work on to another thread
      */
     public static HeldLock current() {
-        if (!CHAIN.isBound()) {
+        Chain chain = own();
+        if (chain == null) {
             throw new IllegalStateException("the thread %s is not in a method with @LiteLock, called through its bean"
                     .formatted(Thread.currentThread().getName()));
         }
-        return CHAIN.get().held();
+        return chain.held();
+    }
+
+    /** The locks of the methods that this thread is in; null if it is in none. */
+    private static @Nullable Chain own() {
+        Chain chain = CHAIN.isBound() ? CHAIN.get() : null;
+        return chain != null && chain.thread() == Thread.currentThread() ? chain : null;
     }
 
     /** The lock of that name that a method holds that this thread is in; null if there is none. */
     static @Nullable HeldLock find(String name) {
-        Chain chain = CHAIN.isBound() ? CHAIN.get() : null;
+        Chain chain = own();
         while (chain != null && !chain.held().name().equals(name)) {
             chain = chain.outer();
         }
@@ -38,7 +47,7 @@ public final class LiteLocks {
     /** Runs a method with this lock as the current one. */
     static @Nullable Object run(HeldLock held, ScopedValue.CallableOp<@Nullable Object, Throwable> method)
             throws Throwable {
-        return ScopedValue.where(CHAIN, new Chain(held, CHAIN.isBound() ? CHAIN.get() : null))
+        return ScopedValue.where(CHAIN, new Chain(held, Thread.currentThread(), own()))
                 .call(method);
     }
 }

@@ -9,6 +9,8 @@ import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.client.fake.FakeSync;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -154,6 +156,38 @@ class LiteLockTests {
                     .isEqualTo("outer");
             assertThat(sync.held).isEmpty();
         });
+    }
+
+    /** Its forks inherit scoped values. Two of them would be in a locked method at the same time. */
+    @Test
+    void aForkOfAStructuredTaskScopeIsNotUnderTheLockOfItsParent() {
+        withStock().run(context -> {
+            Stock stock = context.getBean(Stock.class);
+            assertThat(stock.run(() -> inFork(() -> stock.run(() -> List.copyOf(sync.held)))))
+                    .containsExactly("outer", "outer");
+            assertThatThrownBy(() -> stock.run(() -> inFork(LiteLocks::current)))
+                    .hasRootCauseInstanceOf(IllegalStateException.class);
+            assertThat(sync.held).isEmpty();
+        });
+    }
+
+    /** By reflection, because the class is a preview in Java 25. */
+    @SuppressWarnings("unchecked")
+    private static <T> T inFork(Callable<T> work) {
+        try {
+            Class<?> type = Class.forName("java.util.concurrent.StructuredTaskScope");
+            Object scope = type.getMethod("open").invoke(null);
+            try {
+                Object task = type.getMethod("fork", Callable.class).invoke(scope, work);
+                type.getMethod("join").invoke(scope);
+                Class<?> taskType = Class.forName("java.util.concurrent.StructuredTaskScope$Subtask");
+                return (T) Objects.requireNonNull(taskType.getMethod("get").invoke(task));
+            } finally {
+                type.getMethod("close").invoke(scope);
+            }
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError("this Java has another StructuredTaskScope", e);
+        }
     }
 
     @Test
