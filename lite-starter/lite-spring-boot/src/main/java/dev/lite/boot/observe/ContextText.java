@@ -32,7 +32,7 @@ final class ContextText {
 
     /** Returns the number of bytes afterwards. */
     private static int append(StringBuilder text, int bytes, String key, String value) {
-        if (key.indexOf('=') >= 0 || key.indexOf('\n') >= 0 || value.indexOf('\n') >= 0) {
+        if (key.indexOf('=') >= 0 || hasLineBreak(key) || hasLineBreak(value)) {
             return bytes;
         }
         String line = key + '=' + value + '\n';
@@ -42,6 +42,11 @@ final class ContextText {
         }
         text.append(line);
         return sum;
+    }
+
+    /** Both end a line for {@link String#lines}. */
+    private static boolean hasLineBreak(String text) {
+        return text.indexOf('\n') >= 0 || text.indexOf('\r') >= 0;
     }
 
     /** The entries; lines that are none are skipped, because others may send anything. */

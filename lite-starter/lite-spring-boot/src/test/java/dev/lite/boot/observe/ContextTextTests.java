@@ -3,6 +3,7 @@ package dev.lite.boot.observe;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.LtRpc;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -22,8 +23,10 @@ class ContextTextTests {
 
     @Test
     void entriesWithALineBreakAreNotSent() {
-        String text = ContextText.encode(Map.of("traceparent", "p", "a", "1\nb=2"));
-        assertThat(ContextText.decode(text)).isEqualTo(Map.of("traceparent", "p"));
+        for (String end : List.of("\n", "\r", "\r\n")) {
+            String text = ContextText.encode(Map.of("traceparent", "p", "a", "1" + end + "b=2", "c" + end + "d", "3"));
+            assertThat(ContextText.decode(text)).isEqualTo(Map.of("traceparent", "p"));
+        }
     }
 
     @Test
