@@ -161,7 +161,7 @@ public final class LiteLogs implements AutoCloseable {
             LiteLog log = new LiteLog(lite, ended, metadata, spec, true, deadline);
             boolean ready = false;
             try {
-                log.prepare();
+                prepare(log, metadata);
                 metadata.markReady();
                 ready = true;
                 return log;
@@ -173,6 +173,16 @@ public final class LiteLogs implements AutoCloseable {
         }
         requireReady(metadata);
         return new LiteLog(lite, ended, metadata, metadata.spec(), true, deadline);
+    }
+
+    /** Nobody has used a segment of a log that is not ready. */
+    private void prepare(LiteLog log, Metadata metadata) {
+        try {
+            log.prepare();
+        } catch (LmrExistsException e) { // the creator that ended halfway had other settings
+            freeSegments(metadata);
+            log.prepare();
+        }
     }
 
     private LogLocks locks(String name) {

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.testing.Waits;
 import java.io.IOException;
@@ -209,7 +211,7 @@ class HoleTest {
         LiteLogs logs = fixture.logs(0);
         fixture.session(1)
                 .memory()
-                .malloc(dev.lite.api.LmrSpec.of(Metadata.BYTES).withName("half.log"))
+                .malloc(LmrSpec.of(Metadata.BYTES).withName("half.log"))
                 .unmap();
         assertThatThrownBy(() -> logs.open("half"))
                 .isInstanceOf(LogStateException.class)
@@ -218,6 +220,21 @@ class HoleTest {
         log.append(bytes("works"));
         assertThat(read(log.reader(log.firstPosition()))).containsExactly("works");
         assertThat(logs.open("half").spec()).isEqualTo(small());
+    }
+
+    @Test
+    void aLogWhoseCreatorDiedHalfwayIsCompletedWithOtherSettings() {
+        LtMemory memory = fixture.session(1).memory();
+        LmrHandle handle = memory.malloc(LmrSpec.of(Metadata.BYTES).withName("resized.log"));
+        Metadata half = new Metadata("resized", handle);
+        half.store(small());
+        memory.malloc(LmrSpec.of(small().segmentBytes()).withName(half.segmentName(0)))
+                .unmap();
+        LogSpec larger = small().withSegmentBytes(16 << 10);
+        LiteLog log = fixture.logs(0).createOrOpen("resized", larger);
+        log.append(bytes("works"));
+        assertThat(read(log.reader(log.firstPosition()))).containsExactly("works");
+        assertThat(log.spec()).isEqualTo(larger);
     }
 
     private static Frame frame(String text) {
