@@ -48,7 +48,8 @@ public interface LtRpc {
     RpcServer serve(String function);
 
     /**
-     * {@code LT_regRPC} with a handler, which LITE runs on virtual threads. For errors see {@link #serve}.
+     * {@code LT_regRPC} with a handler, which LITE runs on virtual threads, with the context class loader of the calling thread. For
+     * errors see {@link #serve}.
      *
      * @param concurrency the largest number of calls that are executed at the same time, 1 to {@value #CONCURRENCY_MAX}
      * @throws IllegalArgumentException when the concurrency is out of range

@@ -197,6 +197,26 @@ class SessionRpcTest {
         return null;
     }
 
+    /** In an executable archive the system's class loader knows neither the application nor its libraries. */
+    @Test
+    void aHandlerHasTheContextClassLoaderOfTheThreadThatRegisteredIt() throws IOException {
+        Thread thread = Thread.currentThread();
+        ClassLoader former = thread.getContextClassLoader();
+        ClassLoader own = new ClassLoader("own", former) {};
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            thread.setContextClassLoader(own);
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            fixture.lite.rpc().register("loader", 1, call -> {
+                ClassLoader its = Thread.currentThread().getContextClassLoader();
+                return MemorySegment.ofArray(bytes(String.valueOf(its.getName())));
+            });
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 41, "");
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 41: own");
+        } finally {
+            thread.setContextClassLoader(former);
+        }
+    }
+
     @Test
     void aHandlerAnswersCallsAndItsExceptionsFailThem() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {

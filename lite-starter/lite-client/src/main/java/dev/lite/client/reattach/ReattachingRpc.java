@@ -172,6 +172,8 @@ final class ReattachingRpc implements LtRpc {
         private final int concurrency;
         private final RpcHandler handler;
         private final Consumer<Lite> attachListener = this::registerAgain;
+        /** Of the application's thread; any thread may register again. */
+        private final @Nullable ClassLoader loader = Thread.currentThread().getContextClassLoader();
 
         @GuardedBy("this")
         private @Nullable RpcServer server;
@@ -218,13 +220,15 @@ final class ReattachingRpc implements LtRpc {
 
         /** For a new session. On a thread of its own: tries until it succeeds or that session has ended. */
         private void registerAgain(Lite at) {
-            Thread unused = Thread.ofVirtual().name("lite-register").start(() -> {
+            Thread registering = Thread.ofVirtual().name("lite-register").unstarted(() -> {
                 long pauseNs = RETRY_NS_MIN;
                 while (keeper.isCurrent(at) && !tryRegister(at)) {
                     keeper.pause(pauseNs);
                     pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
                 }
             });
+            registering.setContextClassLoader(loader);
+            registering.start();
         }
 
         /** Returns whether nothing is left to do. */

@@ -47,6 +47,9 @@ class ReattachingLiteTest {
     private volatile boolean nodeIsUp = true;
     private volatile long idOfA = 7;
     private volatile boolean attachesSlowly;
+    /** The only thread that can attach, or null. */
+    private volatile @Nullable Thread attachesBy;
+
     private volatile boolean attaches;
     private volatile int refusedRegistrations;
     private final Queue<Error> registrationErrors = new ConcurrentLinkedQueue<>();
@@ -68,7 +71,8 @@ class ReattachingLiteTest {
     private ReattachingLite open(AttachOptions wanted) {
         return ReattachingLite.attach(wanted, options -> {
             attemptsToAttach.add(Thread.currentThread());
-            if (!nodeIsUp) {
+            Thread only = attachesBy;
+            if (!nodeIsUp || (only != null && only != Thread.currentThread())) {
                 throw new NodeUnreachableException("nobody listens");
             }
             if (attachesSlowly) {
@@ -565,6 +569,27 @@ class ReattachingLiteTest {
         sessions.getLast().lose();
         assertThat(lite.nodes()).hasSize(2);
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
+    }
+
+    /** The session gives it to the handler. */
+    @Test
+    void aHandlerIsRegisteredAgainWithTheContextClassLoaderOfItsFirstRegistration() {
+        Queue<ClassLoader> loaders = new ConcurrentLinkedQueue<>();
+        Runnable recording = () -> loaders.add(Thread.currentThread().getContextClassLoader());
+        whenRegistering = recording;
+        sessions.getLast().rpc().whenRegistering = recording;
+        RpcServer server = lite.rpc().register("f", 1, call -> call.request());
+        nodeIsUp = false;
+        sessions.getLast().lose();
+        Thread caller = Thread.ofPlatform().unstarted(lite::nodes);
+        caller.setContextClassLoader(new ClassLoader() {});
+        attachesBy = caller;
+        nodeIsUp = true;
+        caller.start();
+        Waits.until("the function is registered again", () -> loaders.size() == 2);
+        assertThat(loaders).containsOnly(Thread.currentThread().getContextClassLoader());
+        Waits.join(caller);
+        server.close();
     }
 
     /** For example because the process has no file descriptor or thread left for a moment. */

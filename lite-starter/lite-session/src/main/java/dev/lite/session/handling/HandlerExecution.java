@@ -24,6 +24,9 @@ public final class HandlerExecution {
     private final String function;
     private final RpcHandler handler;
     private final FailureLog log;
+    /** The context class loader of handlers. A thread that executes calls may have another one, which does not find their classes. */
+    private final @Nullable ClassLoader loader;
+
     private final AtomicLong nextLogNs = new AtomicLong(System.nanoTime());
     private final AtomicLong unlogged = new AtomicLong();
 
@@ -34,11 +37,16 @@ public final class HandlerExecution {
         void warn(String message, @Nullable Throwable failure);
     }
 
-    /** @param function the handler's function, for messages */
+    /**
+     * For handlers whose context class loader is that of this thread.
+     *
+     * @param function the handler's function, for messages
+     */
     public HandlerExecution(String function, RpcHandler handler, FailureLog log) {
         this.function = function;
         this.handler = handler;
         this.log = log;
+        loader = Thread.currentThread().getContextClassLoader();
     }
 
     /**
@@ -48,6 +56,9 @@ public final class HandlerExecution {
      */
     public void execute(RpcCall call) {
         MemorySegment reply;
+        Thread thread = Thread.currentThread();
+        ClassLoader former = thread.getContextClassLoader();
+        thread.setContextClassLoader(loader);
         try {
             reply = handler.handle(call);
         } catch (RpcHandlerException e) {
@@ -59,6 +70,7 @@ public final class HandlerExecution {
             return;
         } finally {
             boolean unused = Thread.interrupted();
+            thread.setContextClassLoader(former);
         }
         answer(call, reply);
     }

@@ -74,6 +74,26 @@ class HandlerExecutionTest {
     }
 
     @Test
+    void aHandlerHasTheContextClassLoaderOfItsApplicationAndItsThreadKeepsItsOwn() throws InterruptedException {
+        ClassLoader application = Thread.currentThread().getContextClassLoader();
+        List<ClassLoader> loaders = new ArrayList<>();
+        HandlerExecution execution = execution(call -> {
+            loaders.add(Thread.currentThread().getContextClassLoader());
+            Thread.currentThread().setContextClassLoader(null);
+            return call.request();
+        });
+        ClassLoader other = new ClassLoader() {};
+        Thread thread = new Thread(() -> {
+            execution.execute(new Call());
+            loaders.add(Thread.currentThread().getContextClassLoader());
+        });
+        thread.setContextClassLoader(other);
+        thread.start();
+        thread.join();
+        assertThat(loaders).containsExactly(application, other);
+    }
+
+    @Test
     void anExceptionForTheCallerReachesItAndIsNotLogged() {
         execution(call -> {
                     throw new RpcHandlerException(7, "sold out", new IllegalStateException("secret"));
