@@ -177,7 +177,7 @@ public interface Lite extends AutoCloseable {
          * <ul>
          *   <li>Calls wait for the node up to their deadline, then throw {@link NodeUnreachableException}.
          *   <li>Operations that were under way are repeated if that does no harm: reads, writes, memset, map, acquiring a lock,
-         *       and a master's operations on its LMR. Others throw {@link SessionLostException}, and may have taken effect or
+         *       registering a handler, and a master's operations on its LMR. Others throw {@link SessionLostException}, and may have taken effect or
          *       not: malloc, fetchAdd, testSet, memcpy, calls, asynchronous operations.
          *   <li>The node released the session's locks and freed its LMRs with {@link Lifetime#SESSION}. Until the application
          *       has closed its lost {@link HeldLock}s, operations on handles throw {@link SessionLostException}: what the locks

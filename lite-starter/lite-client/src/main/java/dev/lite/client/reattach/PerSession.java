@@ -1,6 +1,7 @@
 package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
+import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -42,14 +43,21 @@ final class PerSession<T> {
         return bound(deadline).value();
     }
 
-    /** {@link #get} with its session. */
+    /** {@link #get} with its session. A creation that met the end of the session is repeated: it has begun nothing. */
     Bound<T> bound(Deadline deadline) {
-        Bound<T> current = boundIfOpen();
-        if (current == null) {
+        while (true) {
+            Bound<T> current = boundIfOpen();
+            if (current != null) {
+                return current;
+            }
             Lite session = keeper.open(deadline);
-            current = new Bound<>(session, creator.apply(session));
-            bound = current;
+            try {
+                current = new Bound<>(session, creator.apply(session));
+                bound = current;
+                return current;
+            } catch (SessionLostException lost) {
+                keeper.pauseBeforeRetry(lost, deadline);
+            }
         }
-        return current;
     }
 }

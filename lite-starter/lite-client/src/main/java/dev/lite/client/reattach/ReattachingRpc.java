@@ -54,7 +54,7 @@ final class ReattachingRpc implements LtRpc {
         Objects.requireNonNull(handler, "handler");
         ReattachingServer server = new ReattachingServer(function, concurrency, handler);
         if (keeper.last() != null) {
-            server.register(keeper.open());
+            server.register();
         } else {
             server.registerLater();
         }
@@ -191,15 +191,23 @@ final class ReattachingRpc implements LtRpc {
             this.handler = handler;
         }
 
-        /** Throws what {@link LtRpc#register} throws. */
-        synchronized void register(Lite at) {
+        /** Throws what {@link LtRpc#register} throws. A lost session serves nothing, so the next one may register it. */
+        synchronized void register() {
+            Deadline deadline = keeper.deadline();
             // Before the registration: a session that is lost right after it finds the listener.
             keeper.addAttachListener(attachListener);
             boolean registered = false;
             try {
-                server = at.rpc().register(function, concurrency, handler);
-                servedAt = at;
-                registered = true;
+                while (!registered) {
+                    Lite at = keeper.open(deadline);
+                    try {
+                        server = at.rpc().register(function, concurrency, handler);
+                        servedAt = at;
+                        registered = true;
+                    } catch (SessionLostException lost) {
+                        keeper.pauseBeforeRetry(lost, deadline);
+                    }
+                }
             } finally {
                 if (!registered) {
                     close();

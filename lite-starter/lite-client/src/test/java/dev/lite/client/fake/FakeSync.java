@@ -42,6 +42,9 @@ public final class FakeSync implements LtSync {
         losesAfter = time;
     }
 
+    /** The next lock that is opened loses the session. */
+    public volatile boolean losesSessionInNextLock;
+
     /** The time that the last acquire was given. */
     public Duration lastDeadline() {
         return Objects.requireNonNull(lastDeadline);
@@ -55,6 +58,10 @@ public final class FakeSync implements LtSync {
 
     @Override
     public LtLock lock(String name) {
+        if (losesSessionInNextLock) {
+            losesSessionInNextLock = false;
+            lose.run();
+        }
         requireOpen();
         return new LtLock() {
             @Override

@@ -168,6 +168,40 @@ class ReattachingLiteTest {
     }
 
     @Test
+    void aLockWhoseOpeningMeetsTheLossOfTheSessionIsOpenedInTheNextOne() {
+        sessions.getLast().sync().losesSessionInNextLock = true;
+        LtLock lock = lite.sync().lock(FakeSync.FREE);
+        assertThat(sessions).hasSize(2);
+        sessions.getLast().lose();
+        assertThat(lite.nodes()).hasSize(2);
+        sessions.getLast().sync().losesSessionInNextLock = true;
+        lock.tryAcquire().orElseThrow().close();
+        assertThat(sessions).hasSize(4);
+    }
+
+    @Test
+    void aRegistrationThatMeetsTheLossOfTheSessionIsRepeatedInTheNextOne() {
+        FakeLite first = sessions.getLast();
+        first.rpc().whenRegistering = () -> {
+            first.lose();
+            throw new SessionLostException("the session was lost");
+        };
+        RpcServer server = lite.rpc().register("f", 1, call -> call.request());
+        assertThat(sessions).hasSize(2);
+        assertThat(sessions.getLast().rpc().handlers).containsOnlyKeys("f");
+        server.close();
+        assertThat(sessions.getLast().rpc().handlers).isEmpty();
+
+        FakeLite last = sessions.getLast();
+        last.rpc().whenRegistering = () -> {
+            lite.close();
+            throw new SessionLostException("the session was closed");
+        };
+        assertThatThrownBy(() -> lite.rpc().register("g", 1, call -> call.request()))
+                .isInstanceOf(SessionLostException.class);
+    }
+
+    @Test
     void aHandleThatIsUnmappedWhileAnotherThreadMapsItAgainStaysUnmapped() {
         LmrHandle handle = lite.memory().map("a", Permission.READ);
         sessions.getLast().lose();
