@@ -14,7 +14,9 @@ import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
+import io.github.resilience4j.core.IntervalBiFunction;
 import io.github.resilience4j.core.IntervalFunction;
+import io.github.resilience4j.core.functions.Either;
 import io.github.resilience4j.ratelimiter.RateLimiter;
 import io.github.resilience4j.ratelimiter.RateLimiterConfig;
 import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
@@ -236,7 +238,10 @@ final class Resilience {
             Retry configured, Function<Duration, T> operation, Limit limit, boolean begun, LiteException first) {
         Retry.Context<T> context = configured.context();
         LiteException failure = first;
-        while (true) {
+        for (int attempts = 1; ; attempts++) {
+            if (pausesPast(limit, configured, attempts, failure)) {
+                throw failure;
+            }
             context.onRuntimeError(failure); // sleeps, or throws it after the last attempt
             Duration left = limit.left();
             if (!left.isPositive()) {
@@ -253,6 +258,16 @@ final class Resilience {
                 failure = e;
             }
         }
+    }
+
+    /** Whether the pause after so many attempts would last until the deadline. There is none after the last attempt. */
+    private static boolean pausesPast(Limit limit, Retry configured, int attempts, LiteException failure) {
+        RetryConfig config = configured.getRetryConfig();
+        IntervalBiFunction<Object> pauseMs = config.getIntervalBiFunction();
+        return attempts < config.getMaxAttempts()
+                && Duration.ofMillis(pauseMs.apply(attempts, Either.left(failure)))
+                                .compareTo(limit.left())
+                        >= 0;
     }
 
     /** Not after a deadline, and not while this host's node is away: then the operation has waited long enough. */

@@ -313,6 +313,20 @@ class LiteResilienceTests {
     }
 
     @Test
+    void aPauseThatIsLongerThanWhatIsLeftOfTheDeadlineIsNotBegun() {
+        runner.withPropertyValues("lite.client.resilience.retry.wait-duration=1h")
+                .run(context -> {
+                    lite.failures.add(new ClusterUnavailableException("no ZooKeeper"));
+                    LtMemory memory = context.getBean(LtMemory.class);
+                    CompletableFuture<?> mapped = CompletableFuture.supplyAsync(
+                            () -> memory.map("a", Set.of(Permission.READ), DEADLINE),
+                            work -> Thread.ofVirtual().start(work));
+                    assertThat(mapped).failsWithin(DEADLINE).withThrowableThat().withMessageContaining("no ZooKeeper");
+                    assertThat(lite.deadlines).hasSize(1);
+                });
+    }
+
+    @Test
     void theRateLimiterLimitsTheCallsOfTheApplication() {
         serve(true);
         runner.withPropertyValues(
