@@ -38,6 +38,9 @@ final class LocalClusters {
     static final String DIRECTORY = "directory";
 
     private static final String PID = "pid";
+
+    /** Of process ids: containers that share a home directory do not see each other's processes. */
+    private static final String NAMESPACE = "namespace";
     /** The start time of a process is computed from the time of the machine's start. */
     private static final Duration CLOCK_ERROR = Duration.ofSeconds(5);
 
@@ -191,6 +194,7 @@ final class LocalClusters {
 
     private boolean wasKilled(String name, Properties noted) {
         return noted.containsKey(PID)
+                && noted.getProperty(NAMESPACE, "").equals(namespace())
                 && noted.containsKey(DIRECTORY)
                 && !noted.containsKey(URL)
                 && !hasStarter(name, noted)
@@ -283,8 +287,17 @@ final class LocalClusters {
     private Path written(String name, Map<String, String> values) throws IOException {
         StringBuilder text = new StringBuilder();
         values.forEach((key, value) -> text.append("%s=%s%n".formatted(key, value.replace("\\", "\\\\"))));
+        text.append("%s=%s%n".formatted(NAMESPACE, namespace()));
         text.append("%s=%d%n".formatted(PID, ProcessHandle.current().pid()));
         return Files.writeString(Files.createTempFile(directory, name + ".", ".tmp"), text);
+    }
+
+    private static String namespace() {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read the namespace of process ids", e);
+        }
     }
 
     /** The recorded properties of a cluster. */

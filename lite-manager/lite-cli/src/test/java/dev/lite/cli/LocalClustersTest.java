@@ -68,11 +68,26 @@ class LocalClustersTest {
 
     /** A start that was killed after it had created its directories. */
     private Path killedStart(String name) throws IOException, InterruptedException {
+        return killedStart(
+                name, Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString());
+    }
+
+    private Path killedStart(String name, String namespace) throws IOException, InterruptedException {
         Path work = Files.createDirectories(directory.resolve("work-" + name));
         Files.writeString(work.resolve("stop.sh"), "rm -rf '%s'\n".formatted(work));
         Path file = abandoned(name);
-        Files.writeString(file, Files.readString(file) + "directory=%s\n".formatted(work));
+        Files.writeString(file, Files.readString(file) + "namespace=%s\ndirectory=%s\n".formatted(namespace, work));
         return work;
+    }
+
+    /** Nobody sees its processes from here. */
+    @Test
+    void aStartInAnotherContainerWithTheSameHomeDirectoryIsNotTakenForAKilledOne()
+            throws IOException, InterruptedException {
+        Path work = killedStart("a", "pid:[1]");
+        assertThat(clusters.removeKilledStart("a")).isFalse();
+        assertThat(work).isDirectory();
+        assertThatThrownBy(() -> clusters.reserve("a")).isInstanceOf(CommandFailedException.class);
     }
 
     @Test
