@@ -447,12 +447,13 @@ class ReattachingLiteTest {
 
     @Test
     void aHandleContinuesOnlyAfterTheApplicationClosedTheLostLockHoweverLongThatTakes() {
-        ReattachingLite shortLived = open(SHORT);
+        Duration deadline = Waits.seconds(1);
+        ReattachingLite shortLived = open(deadline);
         LmrHandle handle = shortLived.memory().map("a", Permission.READ, Permission.WRITE);
         HeldLock lost = shortLived.sync().lock(FakeSync.FREE).acquire(LONG);
         sessions.getLast().lose();
         assertThatThrownBy(() -> handle.write(0, BYTES)).isInstanceOf(SessionLostException.class);
-        Waits.pass(SHORT.multipliedBy(2));
+        Waits.pass(deadline.multipliedBy(2));
 
         assertThatThrownBy(() -> handle.write(0, BYTES))
                 .as("two deadlines later")
@@ -475,7 +476,7 @@ class ReattachingLiteTest {
         assertThatThrownBy(() -> handle.write(0, BYTES))
                 .as("under the lock, and first used since the first session")
                 .isInstanceOf(SessionLostException.class)
-                .hasMessageContaining("1 locks that the application has not closed yet");
+                .hasMessageContaining("1 lock that the application has not closed yet");
         assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(SessionLostException.class);
         lost.close();
 
@@ -505,7 +506,7 @@ class ReattachingLiteTest {
 
         assertThatThrownBy(() -> handle.fetchAdd(0, 1))
                 .isInstanceOf(SessionLostException.class)
-                .hasMessageContaining("1 locks that the application has not closed yet");
+                .hasMessageContaining("1 lock that the application has not closed yet");
         Waits.join(other);
         lost.close();
     }
