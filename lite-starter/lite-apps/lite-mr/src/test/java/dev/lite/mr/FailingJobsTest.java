@@ -122,6 +122,8 @@ class FailingJobsTest {
         });
         assertThat(gate.awaitStopped()).isPositive();
         running.interrupt();
+        // Else the job might be done before the thread, which needs a processor, looks.
+        Waits.until("it noticed the interrupt", () -> !running.isInterrupted());
         gate.open();
         running.join(Waits.seconds(30).toMillis());
         assertThat(thrown.get()).isInstanceOf(MrException.class).hasMessage("interrupted");
