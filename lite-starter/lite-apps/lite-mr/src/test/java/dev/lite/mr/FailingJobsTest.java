@@ -266,6 +266,8 @@ class FailingJobsTest {
                 return true;
             }
         });
+        // The name of a freed LMR is gone before its memory is free.
+        Waits.until("its memory is free", () -> cluster.lmrBytes() == before);
         assertThat(worker.isRegistered()).isFalse();
     }
 
