@@ -56,7 +56,7 @@ class DemoTest {
                 .contains("Every comparison held.")
                 .containsPattern("node-1 +[1-4] ")
                 .containsPattern("node-2 +\\d+ +[0-9.]+ MiB +" + fabric)
-                .containsPattern(" in [1-4] calls to node-3")
+                .containsPattern(" in [1-4] calls? to node-3")
                 .contains("ok        extents, bytes and words of the replies and of the tally under the lock")
                 .contains("ok        SHA-256 read back on node-2 and of the file on disk")
                 .contains("ok        words by wc -w and the shared word")

@@ -5,6 +5,7 @@ import dev.lite.session.async.PollingHelp;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +34,22 @@ public interface RemoteMemory {
     /** {@code length} bytes of {@code local} from {@code localOffset} on → node's memory. */
     void write(
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
+
+    /**
+     * {@link #write(int, UUID, long, MemorySegment, long, long, Deadline)} that waits for a connection only while it is wanted.
+     *
+     * @param notWanted returns why it is not wanted any more, or null; asked a few times a second. Null if it is always wanted
+     * @throws dev.lite.api.LmrUnavailableException also if it is not wanted any more while there is no connection
+     */
+    void write(
+            int node,
+            UUID arena,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            @Nullable Supplier<@Nullable String> notWanted,
+            Deadline deadline);
 
     /**
      * Starts an access that no thread waits for, if it can start without waiting: the bytes are few, the node is connected, and a

@@ -17,9 +17,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The places of LMR chunks, as this node reaches them. Any thread; waits for connections up to the deadline. */
 public final class LmrPlaces {
-    /** A node that lost its session with the directory registers again sooner. */
-    private static final long LEFT_NS = 2_000_000_000;
-
     private final int self;
     private final NodeArena arena;
     private final PeerLinks links;
@@ -110,18 +107,6 @@ public final class LmrPlaces {
             return links.awaitOwner(node, Deadline.in(Duration.ofNanos(deadline.remainingNs() / 2)));
         } catch (LmrUnavailableException | LiteTimeoutException away) {
             return null;
-        }
-    }
-
-    /**
-     * Checks that the target of a move is in the cluster, or left it only a moment ago. Operations on an LMR wait while it moves, so
-     * a move does not wait until its target returns, as operations on memory do.
-     *
-     * @throws LmrUnavailableException if it left
-     */
-    void requirePresent(int node) {
-        if (node != self && links.isAwayFor(node, LEFT_NS)) {
-            throw new LmrUnavailableException("node %s left the cluster".formatted(nodeName(node)));
         }
     }
 

@@ -22,6 +22,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Work of {@code LT_memset} and {@code LT_memcpy} on this node's memory, for this and other nodes. Any thread; blocks.
@@ -37,6 +39,9 @@ import java.util.function.LongSupplier;
 final class LocalWork {
     /** The owner of the work's turns: requests between nodes do not name a principal. */
     private static final String NODE = "";
+
+    /** A node that lost its session with the directory registers again sooner. */
+    private static final long LEFT_NS = 2_000_000_000;
 
     private static final Duration GIVEN_UP_STEP = Duration.ofSeconds(1);
 
@@ -90,35 +95,67 @@ final class LocalWork {
 
     /** @param caller the connection of the request, which another node made */
     void copy(Peer caller, Part source, Part target, long length, Deadline deadline) {
-        asWorkOf(caller, () -> copy(source, target, length, deadline));
+        asWorkOf(
+                caller,
+                () -> copy(
+                        source,
+                        target,
+                        length,
+                        () -> links.peer(caller.id()) == caller ? null : gone(caller),
+                        deadline));
     }
 
-    /** Inside of {@link #asOwn}, or for another node. */
-    void copy(Part source, Part target, long length, Deadline deadline) {
+    /**
+     * Copies as {@link #asOwn own} work.
+     *
+     * @param asked the registration under which it was asked for
+     */
+    void copyAsOwn(long asked, Part source, Part target, long length, Deadline deadline) {
+        asOwn(asked, () -> copy(source, target, length, () -> isOf(asked) ? null : lost(asked), deadline));
+    }
+
+    /**
+     * Waits for a connection to the target only while its caller can still use the copy: the epoch that removes the caller waits for
+     * this work. A move ends soon if its target leaves, because operations on the LMR wait for it; others wait for a node that may
+     * return, as all operations on its memory do.
+     *
+     * @param notWanted why the caller cannot use it any more, or null
+     */
+    private void copy(Part source, Part target, long length, Supplier<@Nullable String> notWanted, Deadline deadline) {
         if (target.node() == self && !target.arena().equals(arena.id())) {
             throw new LmrFreedException("LMR %d was in a former arena of this node".formatted(target.lmrId()));
         }
         locks.shared(source.lmrId(), target.lmrId(), () -> {
             check(source.lmrId(), source.entry(), source.offset(), length);
-            copyChecked(source, target, length, deadline);
+            copyChecked(source, target, length, () -> whyNot(notWanted, source, target), deadline);
         });
     }
 
-    private void copyChecked(Part source, Part target, long length, Deadline deadline) {
+    private @Nullable String whyNot(Supplier<@Nullable String> notWanted, Part source, Part target) {
+        String why = notWanted.get();
+        if (why == null && source.lmrId() == target.lmrId() && links.isAwayFor(target.node(), LEFT_NS)) {
+            return "node %s left the cluster".formatted(links.nameOf(target.node()));
+        }
+        return why;
+    }
+
+    private void copyChecked(
+            Part source, Part target, long length, Supplier<@Nullable String> notWanted, Deadline deadline) {
         long from = arena.address() + source.offset();
         if (target.node() == self) {
             check(target.lmrId(), target.entry(), target.offset(), length);
             copyMapped(from, arena.address() + target.offset(), length);
             return;
         }
-        Peer peer = links.awaitOwner(target.node(), deadline);
+        Peer peer = links.awaitOwner(target.node(), notWanted, deadline);
         FabricEndpoint endpoint = peer.endpoint();
         if (endpoint.mappedAddress() != 0 && peer.hello().arenaId().equals(target.arena())) {
             copyMapped(from, endpoint.mappedAddress() + target.offset(), length);
             return;
         }
         try {
-            remoteMemory.write(target.node(), target.arena(), target.offset(), RawMemory.all(), from, length, deadline);
+            remoteMemory.write(
+                    target.node(), target.arena(), target.offset(), RawMemory.all(), from, length, notWanted, deadline);
         } catch (LiteException e) {
             // This answer means the end of the work, so wait for every post. Each ends at the latest with its
             // connection.
@@ -160,10 +197,13 @@ final class LocalWork {
     private void asWorkOf(Peer caller, Runnable work) {
         running(caller.id(), work, () -> {
             if (links.peer(caller.id()) != caller) {
-                throw new NodeUnreachableException("the connection with node %s is gone"
-                        .formatted(caller.hello().node()));
+                throw new NodeUnreachableException(gone(caller));
             }
         });
+    }
+
+    private static String gone(Peer caller) {
+        return "the connection with node %s is gone".formatted(caller.hello().node());
     }
 
     /**
@@ -173,11 +213,19 @@ final class LocalWork {
      */
     void asOwn(long asked, Runnable work) {
         running(self, work, () -> {
-            if (links.isSuspended() || registration.getAsLong() != asked) {
-                throw new NodeUnreachableException("node %s was registered as incarnation %d; that registration is lost"
-                        .formatted(links.nameOf(self), asked));
+            if (!isOf(asked)) {
+                throw new NodeUnreachableException(lost(asked));
             }
         });
+    }
+
+    private boolean isOf(long asked) {
+        return !links.isSuspended() && registration.getAsLong() == asked;
+    }
+
+    private String lost(long asked) {
+        return "node %s was registered as incarnation %d; that registration is lost"
+                .formatted(links.nameOf(self), asked);
     }
 
     /**

@@ -28,8 +28,6 @@ import org.jspecify.annotations.Nullable;
  * own.
  */
 final class MoveCopier {
-    private static final long CHECK_NS = 500_000_000;
-
     private final WorkCalls work;
     private final LmrPlaces places;
     private final Executor executor;
@@ -46,7 +44,7 @@ final class MoveCopier {
      * piece. Returns or throws only when no thread here copies any more.
      *
      * @param copies receives each copy when it starts, and keeps those that may still be in flight
-     * @throws LmrUnavailableException if the move is cancelled, if a node has another arena now, or if the target left the cluster
+     * @throws LmrUnavailableException if the move is cancelled, or if a node has another arena now
      */
     void copyAll(
             @Nullable String name,
@@ -122,11 +120,10 @@ final class MoveCopier {
                 long targetBytes = 1L << to.chunkShift();
                 long targetLeft = targetBytes - (at & (targetBytes - 1));
                 long piece = Math.min(RemoteWork.BYTES_MAX, Math.min(end - at, targetLeft));
-                RemoteWork.Part target = Layout.part(to, at);
                 CompletableFuture<@Nullable Void> copy =
-                        work.copy(registration, Layout.part(from, at), target, piece, deadline);
+                        work.copy(registration, Layout.part(from, at), Layout.part(to, at), piece, deadline);
                 copies.add(copy);
-                await(copy, from.id(), target.node(), deadline);
+                await(copy, from.id(), deadline);
                 copies.removeIf(CompletableFuture::isDone);
                 at += piece;
             }
@@ -140,20 +137,11 @@ final class MoveCopier {
         }
     }
 
-    /** The node that copies waits for a target that left as long as operations wait for it; this gives up earlier. */
-    private void await(CompletableFuture<@Nullable Void> copy, long id, int target, Deadline deadline) {
+    private static void await(CompletableFuture<@Nullable Void> copy, long id, Deadline deadline) {
         try {
-            while (true) {
-                try {
-                    copy.get(Math.min(CHECK_NS, deadline.remainingNs()), TimeUnit.NANOSECONDS);
-                    return;
-                } catch (TimeoutException e) {
-                    if (deadline.passed()) {
-                        throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
-                    }
-                    places.requirePresent(target);
-                }
-            }
+            copy.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
                 throw WireError.again(error, String.valueOf(error.getMessage()));

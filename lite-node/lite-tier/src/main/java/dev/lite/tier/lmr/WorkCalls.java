@@ -62,7 +62,7 @@ final class WorkCalls implements RemoteWork {
             int node, UUID arena, long lmrId, List<Run> runs, byte value, Deadline deadline) {
         long asked = mappers.ownIncarnation();
         if (node == self) {
-            return own(asked, () -> localWork.memset(lmrId, runs, value));
+            return own(() -> localWork.asOwn(asked, () -> localWork.memset(lmrId, runs, value)));
         }
         ControlMessage request =
                 new ControlMessage().putLong(lmrId).putByte(value).putRuns(runs);
@@ -77,7 +77,7 @@ final class WorkCalls implements RemoteWork {
     /** @param asked the registration of this node that the copy belongs to; later ones do not make it */
     CompletableFuture<@Nullable Void> copy(long asked, Part source, Part target, long length, Deadline deadline) {
         if (source.node() == self) {
-            return own(asked, () -> localWork.copy(source, target, length, deadline));
+            return own(() -> localWork.copyAsOwn(asked, source, target, length, deadline));
         }
         return watched(asked, source.node(), () -> {
             ControlMessage request = new ControlMessage()
@@ -89,9 +89,9 @@ final class WorkCalls implements RemoteWork {
         });
     }
 
-    private CompletableFuture<@Nullable Void> own(long asked, Runnable work) {
+    private static CompletableFuture<@Nullable Void> own(Runnable work) {
         try {
-            localWork.asOwn(asked, work);
+            work.run();
             return CompletableFuture.completedFuture(null);
         } catch (LiteException e) {
             return CompletableFuture.failedFuture(e);

@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -127,7 +128,7 @@ public final class PostedMemory implements RemoteMemory {
     @Override
     public void read(
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
-        transfer(node, arena, offset, local, localOffset, length, Operation.READ, deadline);
+        transfer(node, arena, offset, local, localOffset, length, Operation.READ, null, deadline);
     }
 
     /** {@link #read(int, UUID, long, MemorySegment, long, long, Deadline)}, but over this connection only: throws when it is lost. */
@@ -138,7 +139,20 @@ public final class PostedMemory implements RemoteMemory {
     @Override
     public void write(
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
-        transfer(node, arena, offset, local, localOffset, length, Operation.WRITE, deadline);
+        write(node, arena, offset, local, localOffset, length, null, deadline);
+    }
+
+    @Override
+    public void write(
+            int node,
+            UUID arena,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            @Nullable Supplier<@Nullable String> notWanted,
+            Deadline deadline) {
+        transfer(node, arena, offset, local, localOffset, length, Operation.WRITE, notWanted, deadline);
     }
 
     @Override
@@ -179,13 +193,14 @@ public final class PostedMemory implements RemoteMemory {
     private void repeat(Peer former, UUID arena, Access access, Deadline deadline) {
         LmrUnavailableException broken = posts.lost(former, access.operation());
         transfer(
-                next(former, arena, access.operation(), broken, deadline),
+                next(former, arena, access.operation(), broken, null, deadline),
                 arena,
                 access.offset(),
                 access.local(),
                 0,
                 access.length(),
                 access.operation(),
+                null,
                 deadline);
     }
 
@@ -197,8 +212,10 @@ public final class PostedMemory implements RemoteMemory {
             long localOffset,
             long length,
             Operation operation,
+            @Nullable Supplier<@Nullable String> notWanted,
             Deadline deadline) {
-        transfer(awaitPeer(node, arena, deadline), arena, offset, local, localOffset, length, operation, deadline);
+        Peer first = awaitPeer(node, arena, notWanted, deadline);
+        transfer(first, arena, offset, local, localOffset, length, operation, notWanted, deadline);
     }
 
     /** Continues on the next connection if one breaks. */
@@ -210,6 +227,7 @@ public final class PostedMemory implements RemoteMemory {
             long localOffset,
             long length,
             Operation operation,
+            @Nullable Supplier<@Nullable String> notWanted,
             Deadline deadline) {
         Peer peer = first;
         while (true) {
@@ -217,7 +235,7 @@ public final class PostedMemory implements RemoteMemory {
                 transfer(peer, offset, local, localOffset, length, operation, deadline);
                 return;
             } catch (LmrUnavailableException e) {
-                peer = next(peer, arena, operation, e, deadline);
+                peer = next(peer, arena, operation, e, notWanted, deadline);
             }
         }
     }
@@ -227,7 +245,13 @@ public final class PostedMemory implements RemoteMemory {
      * repeated only to a new process: the old process may still have the write in flight, and a late write must not
      * land after a later one.
      */
-    private Peer next(Peer former, UUID arena, Operation operation, LmrUnavailableException broken, Deadline deadline) {
+    private Peer next(
+            Peer former,
+            UUID arena,
+            Operation operation,
+            LmrUnavailableException broken,
+            @Nullable Supplier<@Nullable String> notWanted,
+            Deadline deadline) {
         while (links.peer(former.id()) == former) { // the links will soon report its end
             if (deadline.passed() || Thread.currentThread().isInterrupted()) {
                 throw broken;
@@ -236,7 +260,7 @@ public final class PostedMemory implements RemoteMemory {
         }
         Peer peer;
         try {
-            peer = awaitPeer(former.id(), arena, deadline);
+            peer = awaitPeer(former.id(), arena, notWanted, deadline);
         } catch (NodeUnreachableException e) {
             throw broken;
         }
@@ -339,8 +363,8 @@ public final class PostedMemory implements RemoteMemory {
         return buffers.awaitGivenUp(deadline);
     }
 
-    private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
-        Peer peer = links.awaitOwner(node, deadline);
+    private Peer awaitPeer(int node, UUID arena, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
+        Peer peer = links.awaitOwner(node, notWanted, deadline);
         if (!isOwner(peer, arena)) {
             throw new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
@@ -358,7 +382,7 @@ public final class PostedMemory implements RemoteMemory {
 
     private long atomic(
             int node, UUID arena, long offset, Operation operation, long first, long second, Deadline deadline) {
-        Peer peer = awaitPeer(node, arena, deadline);
+        Peer peer = awaitPeer(node, arena, null, deadline);
         counts.count(peer.fabric(), operation, Long.BYTES);
         BounceBuffer buffer = buffers.take(operation, peer.hello().node(), deadline);
         try {

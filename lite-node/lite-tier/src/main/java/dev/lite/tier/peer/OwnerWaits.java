@@ -7,9 +7,13 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import java.time.Duration;
 import java.util.function.IntPredicate;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** How operations on memory wait for the node that owns it. Any thread. */
 final class OwnerWaits {
+    private static final Duration CHECK = Duration.ofMillis(200);
+
     private final PeerTable peers;
     private final Absences absences;
     private final IntPredicate isLive;
@@ -22,14 +26,14 @@ final class OwnerWaits {
     }
 
     /** {@link PeerLinks#awaitOwner}. */
-    Peer await(int node, Deadline deadline) {
+    Peer await(int node, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
         while (true) {
             // A node that is live when the wait begins is waited for until the deadline, also if it leaves meanwhile.
             boolean live = isLive.test(node);
             Deadline until = live ? deadline : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
             Deadline first = until.remainingNs() < deadline.remainingNs() ? until : deadline;
             try {
-                return peers.await(node, first);
+                return awaitWanted(node, notWanted, first);
             } catch (NodeUnreachableException e) {
                 if (!first.passed()) {
                     throw e;
@@ -40,6 +44,26 @@ final class OwnerWaits {
                 }
                 if (!live && !isLive.test(node)) {
                     throw lost(node, deadline, e);
+                }
+            }
+        }
+    }
+
+    private Peer awaitWanted(int node, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
+        if (notWanted == null) {
+            return peers.await(node, deadline);
+        }
+        while (true) {
+            Deadline check = deadline.atMost(CHECK);
+            try {
+                return peers.await(node, check);
+            } catch (NodeUnreachableException e) {
+                if (deadline.passed() || !check.passed()) {
+                    throw e;
+                }
+                String why = notWanted.get();
+                if (why != null) {
+                    throw new LmrUnavailableException("%s (%s)".formatted(why, e.getMessage()), e);
                 }
             }
         }

@@ -30,6 +30,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.IntPredicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -369,7 +370,18 @@ public final class PeerLinks implements AutoCloseable {
      */
     public Peer awaitOwner(int node, Deadline deadline) {
         Peer connected = peer(node); // the hot path
-        return connected != null ? connected : ownerWaits.await(node, deadline);
+        return connected != null ? connected : ownerWaits.await(node, null, deadline);
+    }
+
+    /**
+     * {@link #awaitOwner(int, Deadline)} that ends also when nobody wants the connection any more.
+     *
+     * @param notWanted returns why nobody wants it, or null; asked a few times a second. Null if it is always wanted
+     * @throws LmrUnavailableException also then
+     */
+    public Peer awaitOwner(int node, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
+        Peer connected = peer(node);
+        return connected != null ? connected : ownerWaits.await(node, notWanted, deadline);
     }
 
     /** Sets how long operations wait for a node that left the cluster; the default is 30 s. */

@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -76,11 +77,25 @@ final class ScheduledMemory implements RemoteMemory {
     @Override
     public void write(
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
+        write(node, arena, offset, local, localOffset, length, null, deadline);
+    }
+
+    @Override
+    public void write(
+            int node,
+            UUID arena,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            @Nullable Supplier<@Nullable String> notWanted,
+            Deadline deadline) {
         inPieces(
                 node,
                 length,
                 deadline,
-                (done, bytes) -> memory.write(node, arena, offset + done, local, localOffset + done, bytes, deadline));
+                (done, bytes) -> memory.write(
+                        node, arena, offset + done, local, localOffset + done, bytes, notWanted, deadline));
     }
 
     @Override

@@ -108,6 +108,32 @@ class LateWorkTest {
         }
     }
 
+    /** An application chooses the deadline of its copies. */
+    @Test
+    void aCopyThatWaitsForAThirdNodeDoesNotDelayTheFenceOfTheNodeThatAskedForIt() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession copying = cluster.node(0).open("app", "test");
+            TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
+            TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
+            cluster.node(1).setReturnGrace(Duration.ofHours(1));
+            cluster.stop("n2");
+            CompletableFuture<Void> copy = CompletableFuture.runAsync(
+                    () -> copying.copy(source, 0, target, 0, BYTES, false, Duration.ofHours(1)),
+                    asked -> Thread.ofPlatform().daemon().start(asked));
+            Waits.until("it is under way at n1", () -> running(cluster.node(1)) == 1);
+
+            long before = cluster.node(0).self().incarnation();
+            cluster.directory(0).setAvailable(false);
+            cluster.directory(0).expireSession();
+
+            Waits.until("n0 is fenced", () -> cluster.directory(1).epoch().isFenced(0, before));
+            assertThat(running(cluster.node(1))).isZero();
+            cluster.directory(0).setAvailable(true);
+            assertThat(copy).failsWithin(LONG);
+        }
+    }
+
     private static int running(LiteNode node) {
         return Inside.field(work(node), "running", Set.class).size();
     }
