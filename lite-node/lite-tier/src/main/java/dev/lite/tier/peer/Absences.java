@@ -30,7 +30,9 @@ final class Absences {
         Set<Integer> before = live;
         live = now;
         sinceNs.keySet().removeAll(now);
-        before.stream().filter(node -> !now.contains(node)).forEach(this::absentSinceNs);
+        // Replaces a time that a thread recorded which had asked just before the node was live.
+        long nowNs = System.nanoTime();
+        before.stream().filter(node -> !now.contains(node)).forEach(node -> sinceNs.put(node, nowNs));
     }
 
     /** When the node left, or when this was asked first, of {@link System#nanoTime}. */
