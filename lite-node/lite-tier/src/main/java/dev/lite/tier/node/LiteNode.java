@@ -644,6 +644,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         @Override
         public void resume() {
             lmrs.changes().resumeAll(executor);
+            // A fence meanwhile found this node unlisted, and so without a duty; perhaps it is the first one again.
+            lmrs.takeOver();
         }
 
         @Override
