@@ -5,9 +5,13 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.Fencing;
+import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
@@ -140,8 +144,18 @@ public final class Mappers {
      *     node is fenced
      */
     public Set<Integer> notifyAll(Set<Integer> nodes, String what, NodeAction action) {
+        Map<Integer, Peer> asked = new HashMap<>();
+        for (int node : nodes) {
+            Peer peer = links.peer(node);
+            if (peer != null) {
+                asked.put(node, peer);
+            }
+        }
         Set<Integer> acknowledged = atAll(nodes, what, action);
-        acknowledged.removeIf(node -> !fencing.isSettled(node));
+        // First whether the process that is connected now speaks for its node, then whether it is the one that
+        // answered.
+        acknowledged.removeIf(node ->
+                !fencing.isSettled(node) || (node != self && !Objects.equals(links.peer(node), asked.get(node))));
         return acknowledged;
     }
 

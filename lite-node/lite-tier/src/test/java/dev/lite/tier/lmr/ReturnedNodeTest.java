@@ -13,12 +13,15 @@ import dev.lite.api.Placement;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -112,6 +115,26 @@ class ReturnedNodeTest {
             assertThat(master.figures().usage().reclaiming()).isOne();
             cluster.store().setKeeper(true);
             Waits.until("the memory is free", () -> master.figures().usage().reclaiming() == 0);
+        }
+    }
+
+    /** The new process may use the LMR, and nobody has told it of the change. */
+    @Test
+    void theAnswerOfAProcessThatAnotherOneReplacesBeforeAllNodesHaveAnsweredDoesNotCount() {
+        try (TestCluster cluster = new TestCluster(root, new TcpFabricProvider(), Waits.seconds(20)).start(2)) {
+            LmrServices lmrs = Inside.field(cluster.node(0), "lmrs", LmrServices.class);
+            Mappers mappers = Inside.field(lmrs, "mappers", Mappers.class);
+            Fencing fencing = Inside.field(mappers, "fencing", Fencing.class);
+
+            Set<Integer> answered = mappers.notifyAll(Set.of(1), "a test", node -> {
+                cluster.stop("n1");
+                cluster.start("n1");
+                cluster.awaitConnections();
+                Waits.until("its former process is fenced", () -> fencing.isSettled(1));
+            });
+
+            assertThat(answered).isEmpty();
+            assertThat(mappers.notifyAll(Set.of(1), "a test", node -> {})).containsExactly(1);
         }
     }
 
