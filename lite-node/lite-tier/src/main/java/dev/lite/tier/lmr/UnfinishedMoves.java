@@ -234,8 +234,11 @@ public final class UnfinishedMoves {
     /** Waits until the nodes that copy for a dead mover have finished. */
     private void quiesce(LmrRecord lmr, int mover, Deadline deadline) {
         for (Share share : lmr.shares()) {
-            if (!mappers.isGone(share.node(), deadline)) {
-                work.quiesce(share.node(), mover, deadline);
+            int node = share.node();
+            if (!Polling.until(
+                    () -> mappers.isGone(node, deadline) || work.isQuiet(node, mover, deadline), deadline, PAUSE_NS)) {
+                throw new LiteTimeoutException(deadline.expired(
+                        "waiting until node %s copies no more of LMR %d".formatted(mappers.nameOf(node), lmr.id())));
             }
         }
     }

@@ -12,6 +12,7 @@ import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.control.ControlMessage;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -148,18 +149,22 @@ final class WorkCalls implements RemoteWork {
                 "node %s is lost, or its answer: %s".formatted(mappers.nameOf(node), error.getMessage()), error);
     }
 
-    /** Waits until a node has finished all work that {@code caller} requested. */
-    void quiesce(int node, int caller, Deadline deadline) {
+    private void quiesce(int node, int caller, Deadline deadline) {
         ControlMessage request = new ControlMessage().putInt(caller).putDeadline(deadline);
         channel.call(node, ControlKind.QUIESCE, request, deadline);
     }
 
     private boolean isQuiet(int node) {
-        try {
-            quiesce(node, self, Deadline.in(QUIESCE_STEP));
-            return true;
-        } catch (LiteException e) {
-            return false; // not connected yet
-        }
+        return isQuiet(node, self, Deadline.in(QUIESCE_STEP));
+    }
+
+    /**
+     * Whether a node has finished all work that {@code caller} requested. False while a former process of the node may still work: it
+     * is not fenced, and another one answers; or if the node is not connected.
+     */
+    boolean isQuiet(int node, int caller, Deadline deadline) {
+        return mappers.notifyAll(
+                        Set.of(node), "the end of work for node " + caller, asked -> quiesce(asked, caller, deadline))
+                .contains(node);
     }
 }

@@ -134,6 +134,40 @@ class LateWorkTest {
         }
     }
 
+    /** A new process of a node does not know what the former one does, which may still write. */
+    @Test
+    void aCopyHasNotEndedWhileTheFormerProcessOfItsNodeIsNotFenced() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession copying = cluster.node(0).open("app", "test");
+            TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
+            TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
+            cluster.node(1).setReturnGrace(Duration.ofHours(1));
+            cluster.stop("n2");
+            CompletableFuture<Void> copy = CompletableFuture.runAsync(
+                    () -> copying.copy(source, 0, target, 0, BYTES, false, LONG),
+                    asked -> Thread.ofPlatform().daemon().start(asked));
+            Waits.until("it is under way at n1", () -> running(cluster.node(1)) == 1);
+            cluster.store().setKeeper(false);
+            cluster.stop("n1");
+            cluster.start("n1");
+            Waits.until(
+                    "the new process is connected",
+                    () -> cluster.node(0).nodes().stream()
+                            .anyMatch(node ->
+                                    node.name().equals("n1") && !node.fabric().equals("none")));
+            WorkCalls work =
+                    Inside.field(Inside.field(cluster.node(0), "lmrs", LmrServices.class), "work", WorkCalls.class);
+
+            assertThat(work.isQuiet(1, 0, Deadline.in(LONG))).isFalse();
+            assertThat(copy).isNotDone();
+            cluster.store().setKeeper(true);
+
+            assertThat(copy).failsWithin(LONG);
+            assertThat(work.isQuiet(1, 0, Deadline.in(LONG))).isTrue();
+        }
+    }
+
     private static int running(LiteNode node) {
         return Inside.field(work(node), "running", Set.class).size();
     }
