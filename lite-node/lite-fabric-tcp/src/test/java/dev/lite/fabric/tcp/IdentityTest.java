@@ -2,11 +2,20 @@ package dev.lite.fabric.tcp;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.os.TcpSocket;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.wire.PlainWire;
 import dev.lite.testing.Certificates;
+import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
@@ -152,5 +161,41 @@ class IdentityTest {
             assertThat(foreign.refusalBy(a)).contains("TLS");
             assertThat(a.accepted).isEmpty();
         }
+    }
+
+    /** Who is in the network between two nodes reads the number of the connection that they make. */
+    @Test
+    void aMemberCannotAddALaneToTheConnectionOfAnotherOne() {
+        TestIdentity ofX = new TestIdentity(registry);
+        TestIdentity ofY = new TestIdentity(registry);
+        registry.add("x", ofX);
+        registry.add("y", ofY);
+        try (var a = member("a");
+                var first = lane(a);
+                var stolen = lane(a);
+                var second = lane(a)) {
+            assertThat(connect(first, a, "x", ofX, 0).lanes()).isEqualTo(2);
+
+            assertThatThrownBy(() -> connect(stolen, a, "y", ofY, 1))
+                    .hasMessageContaining("no connection waits for this lane");
+
+            assertThat(connect(second, a, "x", ofX, 1).lanes()).isEqualTo(2);
+            TestNode.until("x is connected", () -> a.accepted.size() == 1, a);
+        }
+    }
+
+    private static TcpSocket lane(TestNode to) {
+        var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), to.port());
+        return TcpSocket.connect(address, TestNode.nanos(20));
+    }
+
+    private static LaneHandshake.Verdict connect(
+            TcpSocket socket, TestNode to, String name, TestIdentity identity, int lane) {
+        byte[] hello = ("hello of " + name).getBytes(StandardCharsets.UTF_8);
+        var self = new LaneHandshake.Self(TcpFabricProvider.NAME, hello, identity);
+        var handshake = new LaneHandshake(TcpFabric.PROTOCOL, TcpOptions.LANES_MAX, TestNode.SECRET, self, false, 0);
+        Deadline deadline = Deadline.in(Waits.seconds(20));
+        return handshake.connect(
+                new WireMessages(new PlainWire(socket)), to.fabric.localAddress(), lane, 2, 41, 42, deadline);
     }
 }

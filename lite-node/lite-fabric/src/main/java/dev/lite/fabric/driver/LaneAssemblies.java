@@ -3,6 +3,7 @@ package dev.lite.fabric.driver;
 import dev.lite.fabric.FabricKeys;
 import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,11 +35,13 @@ public final class LaneAssemblies<L> {
     /** One connection that waits for lanes. The thread that started it calls {@link #end}, also after a failure. */
     public final class Assembly {
         private final Identity number;
+        private final byte[] hello;
         private final @Nullable Object[] lanes; // guarded by the assemblies
         private final CountDownLatch missing;
 
-        private Assembly(Identity number, int count, L first) {
-            this.number = number;
+        private Assembly(LaneHandshake.Claim claim, int count, L first) {
+            number = Identity.of(claim);
+            hello = claim.hello();
             lanes = new @Nullable Object[count];
             lanes[0] = first;
             missing = new CountDownLatch(count - 1);
@@ -102,7 +105,7 @@ public final class LaneAssemblies<L> {
      * @throws HandshakeException if another connection being made has this number, or {@link #giveUpAll} was called
      */
     public Assembly begin(LaneHandshake.Claim claim, int lanes, L first) {
-        Assembly assembly = new Assembly(Identity.of(claim), lanes, first);
+        Assembly assembly = new Assembly(claim, lanes, first);
         synchronized (this) {
             if (closed) {
                 throw new HandshakeException("this node closed the fabric");
@@ -154,8 +157,11 @@ public final class LaneAssemblies<L> {
 
     private synchronized @Nullable Assembly waitingFor(LaneHandshake.Claim claim) {
         Assembly assembly = assemblies.get(Identity.of(claim));
-        boolean waits =
-                assembly != null && claim.lane() < assembly.lanes.length && assembly.lanes[claim.lane()] == null;
+        // The number is no secret. A lane of another node, with its own key, must not carry this node's requests.
+        boolean waits = assembly != null
+                && Arrays.equals(assembly.hello, claim.hello())
+                && claim.lane() < assembly.lanes.length
+                && assembly.lanes[claim.lane()] == null;
         return waits ? assembly : null;
     }
 }

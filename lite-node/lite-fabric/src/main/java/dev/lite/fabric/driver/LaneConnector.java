@@ -150,6 +150,9 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
                 }
                 MessageChannel next = open(target, lanes, deadline);
                 var other = handshake.connect(next, address, lanes.size() - 1, verdict.lanes(), high, low, deadline);
+                if (!Arrays.equals(other.hello(), verdict.hello())) {
+                    throw new HandshakeException("another node answered at its lane %d".formatted(lanes.size() - 1));
+                }
                 agreed(lanes.getLast(), other.keys());
             }
             Peer peer = new Peer(address, verdict.hello(), verdict.bytes(), low);
