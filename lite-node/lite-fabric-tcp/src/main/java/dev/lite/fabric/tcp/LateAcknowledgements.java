@@ -53,7 +53,10 @@ final class LateAcknowledgements {
             idleChecks = 0;
             watched = false;
             // Check once more: a thread that counted an operation before it saw the cleared flag woke no thread.
-            watched = owes(lanes);
+            // Only ever sets the flag: that thread may have set it meanwhile.
+            if (owes(lanes)) {
+                watched = true;
+            }
         }
     }
 
