@@ -81,9 +81,10 @@ final class CommandExecution {
      * Executes the command of a slot, and completes it unless it waits for others.
      *
      * @param mayDefer whether a transfer without room may wait for it
+     * @param again whether the command was deferred before, and so was counted
      * @throws SessionViolation if the application wrote something that LITE's client never writes
      */
-    void execute(Executor thread, int slot, boolean mayDefer) {
+    void execute(Executor thread, int slot, boolean mayDefer, boolean again) {
         long at = base + SessionArea.slotOffset(slot);
         // Acquire reads, so that each word is read exactly once, here.
         int op = RawMemory.getIntAcquire(at + SessionArea.OP);
@@ -98,7 +99,9 @@ final class CommandExecution {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
-        long unused = counts.count(slot, op, length);
+        if (!again) {
+            long unused = counts.count(slot, op, length);
+        }
         if (Op.mayWait(op)) {
             if (op != Op.REPLY && op != Op.FAIL && op != Op.LOCK) {
                 thread.takeRole(); // before the post, so that the answer finds it taken

@@ -555,7 +555,7 @@ final class SessionWorker {
             }
             int slot = transfers.takeDeferred();
             if (slot >= 0) {
-                serveOne(server, slot, room);
+                serveOne(server, slot, room, true);
                 done++;
             }
         }
@@ -644,7 +644,7 @@ final class SessionWorker {
         if (transfers.isUnderWay(slot) || rpc.isUnderWay(slot) || isBlocking(slot)) {
             throw commands.submittedTwice(slot);
         }
-        serveOne(server, slot, true);
+        serveOne(server, slot, true, false);
     }
 
     private boolean isBlocking(int slot) {
@@ -656,13 +656,13 @@ final class SessionWorker {
         return false;
     }
 
-    private void serveOne(Server server, int slot, boolean mayDefer) {
+    private void serveOne(Server server, int slot, boolean mayDefer, boolean again) {
         if (server.idle) {
             server.idle = false; // before wake(): the watch sets its own flag, then checks idle
             watch.wake();
         }
         server.step();
-        commands.execute(server, slot, mayDefer);
+        commands.execute(server, slot, mayDefer, again);
         server.step();
     }
 }

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteStatistics.Count;
+import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
@@ -12,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -125,6 +128,8 @@ class PostedTransfersTest {
         for (int at = 0; at < count; at++) {
             assertThat(bytes[at]).isEqualTo((byte) (at + 1));
         }
+        Map<Kind, Count> asked = server.operations();
+        assertThat(asked.get(Kind.WRITE)).as("each is counted once").isEqualTo(new Count(count, count));
     }
 
     @Test
