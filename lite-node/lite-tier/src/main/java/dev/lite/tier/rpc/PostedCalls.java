@@ -149,7 +149,7 @@ final class PostedCalls {
 
     /** The call was given up before it was posted, so no reply comes: only this thread or the end of the connection returns the slot. */
     private void cancelAbandoned(RpcBinding binding, RpcSlot slot, int place, int length, long callId) {
-        if (slot.callId == callId && slot.peer == binding.peer && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
+        if (slot.changeOf(callId, RpcSlot.ABANDONED, RpcSlot.OWNED)) {
             requests.cancel(binding, slot, place, length);
         }
     }

@@ -147,7 +147,7 @@ final class RpcCancels {
     private static void end(Abandoned call) {
         RpcSlot slot = call.slot();
         // While its connection lasts, only this or the call's reply returns the slot, and no reply comes.
-        if (slot.callId == call.callId() && slot.peer == call.peer() && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
+        if (slot.changeOf(call.callId(), RpcSlot.ABANDONED, RpcSlot.OWNED)) {
             slot.giveBack();
         }
     }

@@ -146,6 +146,26 @@ final class RpcSlot extends PollWaiter {
         return peer == node && (seen & STATES) == from && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
     }
 
+    /** Changes the state of a slot for a call, unless it has another call by now. Any thread. */
+    boolean changeOf(long call, int from, int to) {
+        int seen = state; // before the id, which changes only between an own() and the next state
+        return callId == call && (seen & STATES) == from && STATE.compareAndSet(this, seen, (seen & ~STATES) | to);
+    }
+
+    /** The call to a node, null: this one, if its caller has stopped waiting; null if there is no such call. Any thread. */
+    RpcCancels.@Nullable Abandoned abandoned(@Nullable Peer node) {
+        int seen = state;
+        if ((seen & STATES) != ABANDONED || peer != node) {
+            return null;
+        }
+        RpcCancels.Abandoned call = new RpcCancels.Abandoned(this, node, ring, place, callId);
+        // These fields are plain: without the fence they may be read after the second look at the state. The next
+        // call's
+        // owner writes them after the abandoned call has left its state, which does not recur, because own() counts.
+        VarHandle.acquireFence();
+        return state == seen ? call : null;
+    }
+
     /** By {@link RpcSlots#beginServing}. */
     void beginServing() {
         serving = true;

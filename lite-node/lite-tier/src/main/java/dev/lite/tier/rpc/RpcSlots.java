@@ -367,8 +367,9 @@ final class RpcSlots {
         List<RpcCancels.Abandoned> found = new ArrayList<>();
         for (int index = 0; index < count; index++) {
             RpcSlot slot = slots.get(index);
-            if (slot != null && slot.state() == RpcSlot.ABANDONED && slot.peer == peer) {
-                found.add(new RpcCancels.Abandoned(slot, peer, slot.ring, slot.place, slot.callId));
+            RpcCancels.Abandoned call = slot == null ? null : slot.abandoned(peer);
+            if (call != null) {
+                found.add(call);
             }
         }
         return found;

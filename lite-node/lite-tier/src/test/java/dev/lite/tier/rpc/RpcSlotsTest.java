@@ -13,6 +13,7 @@ import dev.lite.tier.testing.Effort;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** How slots are distributed. */
@@ -100,6 +101,70 @@ class RpcSlotsTest {
         slot.peer = peer;
         slot.state(RpcSlot.WAITING);
         boolean answered = slot.change(RpcSlot.WAITING, RpcSlot.REPLIED);
+        slot.giveBack();
+        return answered;
+    }
+
+    /** The sweep may lose its processor between its look at a slot and its look at the call. */
+    @Test
+    void aSweepDoesNotTakeACallForTheAbandonedOneThatHadTheSlotBefore() {
+        RpcSlotShare share = slots.calls("a", "f");
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicInteger wrong = new AtomicInteger();
+        Thread sweep = Thread.ofPlatform().daemon().start(() -> {
+            while (!over.get()) {
+                for (RpcCancels.Abandoned call : slots.abandoned(null)) {
+                    if (!isAbandoned(call.callId()) || call.ring() != call.callId() || call.place() != call.callId()) {
+                        wrong.incrementAndGet();
+                    }
+                }
+            }
+        });
+        for (int i = 0; i < Effort.times(5_000_000); i++) {
+            callOver(share);
+        }
+        over.set(true);
+        Waits.join(sweep);
+        assertThat(wrong).hasValue(0);
+    }
+
+    /** The server's answer may say that a call is over when its slot has the next one. */
+    @Test
+    void theEndOfACancelledCallDoesNotEndTheNextOneThatIsAbandoned() {
+        RpcSlotShare share = slots.calls("a", "f");
+        RpcSlot slot = share.take(LtRpc.MESSAGE_BYTES_MAX, System.nanoTime());
+        slot.giveBack();
+        AtomicBoolean over = new AtomicBoolean();
+        Thread ending = Thread.ofPlatform().daemon().start(() -> {
+            while (!over.get()) {
+                long id = slot.callId;
+                boolean unused = !isAbandoned(id) && slot.changeOf(id, RpcSlot.ABANDONED, RpcSlot.OWNED);
+            }
+        });
+        int lost = 0;
+        for (int i = 0; i < Effort.times(5_000_000); i++) {
+            lost += callOver(share) ? 0 : 1;
+        }
+        over.set(true);
+        Waits.join(ending);
+        assertThat(lost).isZero();
+    }
+
+    /** Of the calls over {@link #callOver(RpcSlotShare)}. */
+    private static boolean isAbandoned(long callId) {
+        return (callId & 1) == 0;
+    }
+
+    /** Every second call is abandoned and answered late, the others are answered in time; false if another thread ended it. */
+    private static boolean callOver(RpcSlotShare share) {
+        RpcSlot slot = share.take(LtRpc.MESSAGE_BYTES_MAX, System.nanoTime() + 10_000_000_000L); // the only one
+        slot.callId++;
+        slot.ring = (int) slot.callId;
+        slot.place = (int) slot.callId;
+        int state = isAbandoned(slot.callId) ? RpcSlot.ABANDONED : RpcSlot.WAITING;
+        slot.state(state);
+        Thread.onSpinWait(); // so that the other thread often sees this state
+        boolean answered = slot.change(state, RpcSlot.OWNED);
         slot.giveBack();
         return answered;
     }
