@@ -1,11 +1,14 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LtBarrier;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionChannel;
@@ -317,12 +320,7 @@ final class ControlRequestHandler {
                     locks.cancel(m.number(), m.attempt());
                     yield new Done(m.requestId());
                 }
-                case AwaitBarrier m -> {
-                    Duration deadline = deadline(m.deadlineNs());
-                    yield new Passed(
-                            m.requestId(),
-                            tier.sync().barrier(m.name(), m.parties(), deadline).await(deadline));
-                }
+                case AwaitBarrier m -> new Passed(m.requestId(), await(m));
                 case MapId m ->
                     mapped(m.requestId(), () -> tier.map(m.lmrId(), m.permissions(), deadline(m.deadlineNs())));
                 case Prepare m -> mapped(m.requestId(), () -> tier.prepare(m.spec(), deadline(m.deadlineNs())));
@@ -386,6 +384,17 @@ final class ControlRequestHandler {
     private TierHandle usable(long lh) {
         locks.requireNoneLost();
         return handles.get(lh);
+    }
+
+    /** Opening the barrier and waiting have one deadline together: nobody may count a party that has given up. */
+    private long await(AwaitBarrier request) {
+        Deadline deadline = Deadline.in(deadline(request.deadlineNs()));
+        LtBarrier barrier = tier.sync().barrier(request.name(), request.parties(), deadline.duration());
+        Duration left = deadline.remaining();
+        if (left.isZero()) {
+            throw new LiteTimeoutException(deadline.expired("opening barrier \"%s\"".formatted(request.name())));
+        }
+        return barrier.await(left);
     }
 
     /** A failure frees the LMR and the handle's number. */

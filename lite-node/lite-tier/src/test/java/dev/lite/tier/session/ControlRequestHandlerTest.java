@@ -1,7 +1,10 @@
 package dev.lite.tier.session;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.LiteException;
+import dev.lite.api.LtBarrier;
 import dev.lite.api.NodeInfo;
 import dev.lite.os.SocketWaits;
 import dev.lite.os.UnixServerSocket;
@@ -10,11 +13,15 @@ import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
+import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.NodesPage;
+import dev.lite.session.protocol.SessionMessage.Passed;
 import dev.lite.testing.Waits;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.TierSync;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
@@ -41,6 +48,13 @@ class ControlRequestHandlerTest {
 
     private final AtomicInteger executed = new AtomicInteger();
     private final AtomicReference<@Nullable String> dropped = new AtomicReference<>();
+    /** How long opening a barrier takes at least, and how long it took. */
+    private volatile Duration opening = Duration.ZERO;
+
+    private final AtomicReference<@Nullable Duration> opened = new AtomicReference<>();
+    /** How long a party was to wait at a barrier. */
+    private final AtomicReference<@Nullable Duration> awaited = new AtomicReference<>();
+
     private UnixServerSocket listening;
     private SocketWaits waits;
     private SessionChannel node;
@@ -76,15 +90,34 @@ class ControlRequestHandlerTest {
                 this::drop);
     }
 
-    /** Counts how often the list of nodes is asked for. */
+    /** Counts how often the list of nodes is asked for. Opening a barrier takes {@link #opening}, and waiting at it no time. */
     private TierSession counted(TierSession tier) {
+        TierSync sync = withBarriers(tier.sync());
         return (TierSession) Proxy.newProxyInstance(
                 TierSession.class.getClassLoader(), new Class<?>[] {TierSession.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("nodes")) {
                         executed.incrementAndGet();
                         return List.of(new NodeInfo("n", 1, 1, 1, "local"));
                     }
-                    return method.invoke(tier, arguments);
+                    return method.getName().equals("sync") ? sync : method.invoke(tier, arguments);
+                });
+    }
+
+    private TierSync withBarriers(TierSync sync) {
+        LtBarrier barrier = (LtBarrier) Proxy.newProxyInstance(
+                LtBarrier.class.getClassLoader(), new Class<?>[] {LtBarrier.class}, (proxy, method, arguments) -> {
+                    awaited.set((Duration) arguments[0]);
+                    return 5L;
+                });
+        return (TierSync) Proxy.newProxyInstance(
+                TierSync.class.getClassLoader(), new Class<?>[] {TierSync.class}, (proxy, method, arguments) -> {
+                    if (!method.getName().equals("barrier")) {
+                        return method.invoke(sync, arguments);
+                    }
+                    long beganNs = System.nanoTime();
+                    Waits.until("the barrier is open", () -> System.nanoTime() - beganNs >= opening.toNanos());
+                    opened.set(Duration.ofNanos(System.nanoTime() - beganNs));
+                    return barrier;
                 });
     }
 
@@ -141,5 +174,25 @@ class ControlRequestHandlerTest {
         }
         assertThat(executed).hasValue(all);
         assertThat(dropped).hasNullValue();
+    }
+
+    /** Otherwise a party that has given up counts for those that come later. */
+    @Test
+    void aPartyWaitsAtABarrierOnlyForTheTimeThatOpeningTheBarrierLeft() throws ProtocolException {
+        opening = Duration.ofMillis(20);
+        handler.handle(new AwaitBarrier(1, LONG.toNanos(), "b", 2));
+        assertThat(application.receive()).isEqualTo(new Passed(1, 5));
+        assertThat(awaited.get()).isPositive().isLessThanOrEqualTo(LONG.minus(requireNonNull(opened.get())));
+    }
+
+    @Test
+    void aPartyDoesNotArriveAtABarrierWhoseOpeningTookAllItsTime() throws ProtocolException {
+        opening = Duration.ofMillis(20);
+        handler.handle(new AwaitBarrier(1, opening.toNanos(), "b", 2));
+        assertThat(application.receive())
+                .isInstanceOfSatisfying(
+                        Failed.class,
+                        failed -> assertThat(failed.code()).isEqualTo(LiteException.Code.TIMEOUT.number()));
+        assertThat(awaited).hasNullValue();
     }
 }
