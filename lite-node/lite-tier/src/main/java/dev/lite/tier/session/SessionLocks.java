@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
 final class SessionLocks {
     private static final int INITIAL_CAPACITY = 16;
 
-    /** The limit of attempts that were cancelled before the node executed them: one for each slot. */
-    private static final int CANCELLED_MAX = 64;
+    /** For each lock, the limit of cancels that came before their attempts, and of failures before their cancels: one for each slot. */
+    private static final int CANCELS_MAX = 64;
 
     /** A power of two, and more than the locks that a session uses at a time. */
     static final int ENTRIES_MAX = 1 << 15;
@@ -72,9 +72,12 @@ final class SessionLocks {
         /** Not the lock: an idle one would keep what it knows of its word. */
         final String name;
 
-        /** Attempts under way; negative: the number is forgotten. */
         @GuardedBy("this")
-        int attempts;
+        final List<Attempt> underWay = new ArrayList<>(1);
+
+        /** Whether the number is forgotten. */
+        @GuardedBy("this")
+        boolean forgotten;
 
         /** The lock as it was acquired last, until the application closes it. */
         @GuardedBy("this")
@@ -88,32 +91,61 @@ final class SessionLocks {
         @GuardedBy("this")
         final List<HeldLock> former = new ArrayList<>(0);
 
+        /** Attempts that were cancelled and may still begin. */
         @GuardedBy("this")
-        final Set<Long> cancelled = new LinkedHashSet<>();
+        final Set<Long> cancelledEarly = new LinkedHashSet<>();
+
+        /** The last attempts that ended without the lock and were not cancelled before: a cancel may still come, and is void. */
+        @GuardedBy("this")
+        final Set<Long> failed = new LinkedHashSet<>();
 
         Entry(long number, String name) {
             this.number = number;
             this.name = name;
         }
 
-        synchronized void beginAttempt() {
-            if (attempts < 0) {
+        synchronized Attempt beginAttempt(long attemptNumber) {
+            if (forgotten) {
                 throw unknown(number);
             }
-            attempts++;
+            Attempt begun = new Attempt(this, attemptNumber);
+            begun.cancelled = cancelledEarly.remove(attemptNumber);
+            underWay.add(begun);
+            return begun;
         }
 
-        synchronized void endAttempt() {
-            attempts--;
+        synchronized void endAttempt(Attempt ended) {
+            underWay.remove(ended);
+            if (ended.number != 0 && ended.number != attempt && !ended.cancelled) {
+                addToLast(failed, ended.number);
+            }
+        }
+
+        /** An attempt that does not hold the lock is cancelled. */
+        @GuardedBy("this")
+        void cancel(long attemptNumber) {
+            for (Attempt one : underWay) {
+                if (one.number == attemptNumber) {
+                    one.cancelled = true;
+                    return;
+                }
+            }
+            if (!failed.remove(attemptNumber)) {
+                addToLast(cancelledEarly, attemptNumber);
+            }
+        }
+
+        private static void addToLast(Set<Long> last, long attemptNumber) {
+            last.add(attemptNumber);
+            if (last.size() > CANCELS_MAX) {
+                last.remove(last.iterator().next());
+            }
         }
 
         /** Whether the number may be forgotten; then no attempt begins any more. */
         synchronized boolean endIfUnused() {
-            if (attempts != 0 || held != null || !former.isEmpty()) {
-                return false;
-            }
-            attempts = -1;
-            return true;
+            forgotten = underWay.isEmpty() && held == null && former.isEmpty();
+            return forgotten;
         }
 
         @GuardedBy("this")
@@ -154,6 +186,29 @@ final class SessionLocks {
                     .filter(earlier -> !earlier.isHeld())
                     .findFirst()
                     .orElse(null);
+        }
+    }
+
+    /** An attempt to acquire a lock, while it is under way. */
+    private static final class Attempt {
+        final Entry entry;
+        /** The application's number for it; 0: it has none. */
+        final long number;
+
+        /** Whether the application has given up; guarded by the entry. */
+        boolean cancelled;
+
+        Attempt(Entry entry, long number) {
+            this.entry = entry;
+            this.number = number;
+        }
+
+        String name() {
+            return entry.name;
+        }
+
+        void end() {
+            entry.endAttempt(this);
         }
     }
 
@@ -212,14 +267,13 @@ final class SessionLocks {
         return new LmrNotFoundException("this session has no lock with number %d".formatted(number));
     }
 
-    /** The entry of a number, for an attempt; {@link Entry#endAttempt} must follow. */
-    private Entry beginAttempt(long number) {
+    /** Begins an attempt; {@link Attempt#end} must follow. */
+    private Attempt beginAttempt(long number, long attempt) {
         Entry entry = find(number);
         if (entry == null) {
             throw unknown(number);
         }
-        entry.beginAttempt();
-        return entry;
+        return entry.beginAttempt(attempt);
     }
 
     /**
@@ -263,28 +317,29 @@ final class SessionLocks {
      */
     long acquire(long number, long attempt, Duration deadline) {
         requireNoneLost();
-        Entry entry = beginAttempt(number);
+        Attempt begun = beginAttempt(number, attempt);
         try {
             // Opening the lock again and waiting have the deadline each. One that is open is found at once.
-            HeldLock held = sync.lock(entry.name, deadline).acquire(deadline);
-            if (!enter(entry, held, attempt)) {
+            HeldLock held = sync.lock(begun.name(), deadline).acquire(deadline);
+            if (!enter(begun, held)) {
                 return 0;
             }
-            if (lostAlready(entry, held)) {
+            if (lostAlready(begun.entry, held)) {
                 throw new LmrUnavailableException(
                         "lock \"%s\" was lost at once, because the cluster removed this node".formatted(held.name()));
             }
             return held.fencingToken();
         } finally {
-            entry.endAttempt();
+            begun.end();
         }
     }
 
     /** Enters a lock, or releases it if the attempt was cancelled; returns false then. */
-    private static boolean enter(Entry entry, HeldLock held, long attempt) {
+    private static boolean enter(Attempt attempt, HeldLock held) {
+        Entry entry = attempt.entry;
         synchronized (entry) {
-            if (!entry.cancelled.remove(attempt)) {
-                entry.enter(held, attempt);
+            if (!attempt.cancelled) {
+                entry.enter(held, attempt.number);
                 return true;
             }
         }
@@ -313,16 +368,16 @@ final class SessionLocks {
      */
     long tryAcquire(long number, long attempt) {
         requireNoneLost();
-        Entry entry = beginAttempt(number);
+        Attempt begun = beginAttempt(number, attempt);
         try {
-            Optional<HeldLock> acquired = sync.lock(entry.name).tryAcquire();
+            Optional<HeldLock> acquired = sync.lock(begun.name()).tryAcquire();
             if (acquired.isEmpty()) {
                 return 0;
             }
             HeldLock held = acquired.get();
-            return !enter(entry, held, attempt) || lostAlready(entry, held) ? 0 : held.fencingToken();
+            return !enter(begun, held) || lostAlready(begun.entry, held) ? 0 : held.fencingToken();
         } finally {
-            entry.endAttempt();
+            begun.end();
         }
     }
 
@@ -362,10 +417,7 @@ final class SessionLocks {
         synchronized (entry) {
             held = entry.attempt == attempt ? entry.held : null;
             if (held == null) {
-                entry.cancelled.add(attempt);
-                if (entry.cancelled.size() > CANCELLED_MAX) {
-                    entry.cancelled.remove(entry.cancelled.iterator().next());
-                }
+                entry.cancel(attempt);
             }
         }
         if (held != null) {

@@ -1,0 +1,143 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtLock;
+import dev.lite.testing.Waits;
+import dev.lite.tier.TierSync;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** Attempts to acquire a lock that their application has given up: the lock must not stay held. */
+class CancelledLocksTest {
+    private static final Duration LONG = Waits.scaled(Duration.ofSeconds(20));
+    private static final int MANY = 200;
+
+    private final AtomicInteger acquired = new AtomicInteger();
+    private final AtomicInteger closed = new AtomicInteger();
+    private volatile Optional<HeldLock> outcome = Optional.empty();
+    private volatile boolean broken;
+    private final ThreadLocal<Boolean> isSlow = ThreadLocal.withInitial(() -> false);
+    private final CountDownLatch inside = new CountDownLatch(1);
+    private final CountDownLatch mayEnd = new CountDownLatch(1);
+    private final SessionLocks locks = new SessionLocks(sync());
+    private final long number = locks.open("x", LONG);
+
+    private TierSync sync() {
+        LtLock lock = proxy(LtLock.class, method -> tried());
+        return proxy(TierSync.class, method -> method.equals("lock") ? lock : 0);
+    }
+
+    private interface Body {
+        Object run(String method) throws Exception;
+    }
+
+    private static <T> T proxy(Class<T> type, Body body) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(),
+                new Class<?>[] {type},
+                (proxy, method, arguments) -> body.run(method.getName())));
+    }
+
+    private Optional<HeldLock> tried() throws InterruptedException {
+        if (isSlow.get()) {
+            inside.countDown();
+            assertThat(mayEnd.await(LONG.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+            return Optional.of(held());
+        }
+        if (broken) {
+            throw new LmrUnavailableException("the home of the lock is away");
+        }
+        return outcome;
+    }
+
+    private HeldLock held() {
+        acquired.incrementAndGet();
+        return proxy(HeldLock.class, method -> switch (method) {
+            case "close" -> closed.incrementAndGet();
+            case "isHeld" -> true;
+            default -> 7L;
+        });
+    }
+
+    /** An attempt that does not get the lock. */
+    private void fails(long attempt) {
+        broken = attempt % 2 == 0;
+        if (broken) {
+            assertThat(catchThrowable(() -> locks.tryAcquire(number, attempt)))
+                    .isInstanceOf(LmrUnavailableException.class);
+        } else {
+            assertThat(locks.tryAcquire(number, attempt)).isZero();
+        }
+        broken = false;
+    }
+
+    private void failAndCancelMany() {
+        for (long attempt = 2; attempt <= MANY; attempt++) {
+            fails(attempt);
+            locks.cancel(number, attempt);
+        }
+    }
+
+    private void cancelAndFailMany() {
+        for (long attempt = 2; attempt <= MANY; attempt++) {
+            locks.cancel(number, attempt);
+            fails(attempt);
+        }
+    }
+
+    private FutureTask<Long> slowAttempt() throws InterruptedException {
+        FutureTask<Long> slow = new FutureTask<>(() -> {
+            isSlow.set(true);
+            return locks.tryAcquire(number, 1);
+        });
+        Thread.ofPlatform().daemon().start(slow);
+        assertThat(inside.await(LONG.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+        return slow;
+    }
+
+    @Test
+    void anAttemptThatIsCancelledUnderWayReleasesTheLockHoweverManyLaterOnesFailAndAreCancelled() throws Exception {
+        FutureTask<Long> slow = slowAttempt();
+        locks.cancel(number, 1);
+        failAndCancelMany();
+        cancelAndFailMany();
+        for (long attempt = MANY; attempt <= 2 * MANY; attempt++) {
+            locks.cancel(number, attempt); // an application may cancel what it has not begun
+        }
+        mayEnd.countDown();
+        assertThat(slow.get(LONG.toNanos(), TimeUnit.NANOSECONDS)).isZero();
+        assertThat(acquired).hasValue(1);
+        assertThat(closed).hasValue(1);
+    }
+
+    @Test
+    void anAttemptThatIsCancelledBeforeItBeginsReleasesTheLockHoweverManyOthersFailAndAreCancelled() {
+        locks.cancel(number, 1);
+        failAndCancelMany();
+        cancelAndFailMany();
+        outcome = Optional.of(held());
+        assertThat(locks.tryAcquire(number, 1)).isZero();
+        assertThat(closed).hasValue(1);
+    }
+
+    @Test
+    void aCancelThatComesAfterItsAttemptHasFailedDoesNotConcernTheNextAttempt() {
+        fails(1);
+        locks.cancel(number, 1);
+        outcome = Optional.of(held());
+        assertThat(locks.tryAcquire(number, 2)).isEqualTo(7);
+        assertThat(closed).hasValue(0);
+        locks.cancel(number, 2);
+        assertThat(closed).hasValue(1);
+    }
+}
