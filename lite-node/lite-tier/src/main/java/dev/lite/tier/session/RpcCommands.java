@@ -86,7 +86,12 @@ final class RpcCommands {
     /** The numbers of the functions that the application serves through channels, too. */
     private final Set<Long> withChannels = ConcurrentHashMap.newKeySet();
 
+    /** The threads that the end of the session interrupts. */
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+
+    /** Held while they are interrupted. */
+    private final Object interrupting = new Object();
+
     private volatile boolean ended;
 
     /** The session's slots. */
@@ -249,11 +254,25 @@ final class RpcCommands {
 
     private boolean tryWaitForLock(RunningCommand one) {
         try {
-            lockWaits.execute(() -> runWait(one));
+            lockWaits.execute(() -> waitOnSharedThread(one));
             return true;
         } catch (RejectedExecutionException tooMany) {
             LOG.debug("{}: all threads that wait for locks are taken", session, tooMany);
             return false;
+        }
+    }
+
+    /** The end of the session interrupts the wait, but not what the thread does afterwards, maybe for another session. */
+    private void waitOnSharedThread(RunningCommand one) {
+        Thread self = Thread.currentThread();
+        threads.add(self);
+        try {
+            runWait(one);
+        } finally {
+            synchronized (interrupting) {
+                threads.remove(self);
+                boolean unused = Thread.interrupted();
+            }
         }
     }
 
@@ -546,7 +565,9 @@ final class RpcCommands {
                 received.end();
                 return false;
             }
-            threads.forEach(Thread::interrupt);
+            synchronized (interrupting) {
+                threads.forEach(Thread::interrupt);
+            }
             Polling.sleepNs(PAUSE_NS);
         }
         received.end();
