@@ -316,9 +316,9 @@ final class SessionLocks {
      * @return the fencing token, or 0 when the attempt was cancelled
      */
     long acquire(long number, long attempt, Duration deadline) {
-        requireNoneLost();
         Attempt begun = beginAttempt(number, attempt);
         try {
+            requireNoneLost();
             // Opening the lock again and waiting have the deadline each. One that is open is found at once.
             HeldLock held = sync.lock(begun.name(), deadline).acquire(deadline);
             if (!enter(begun, held)) {
@@ -367,9 +367,9 @@ final class SessionLocks {
      * @return the fencing token, or 0 when the lock is not free or the attempt was cancelled
      */
     long tryAcquire(long number, long attempt) {
-        requireNoneLost();
         Attempt begun = beginAttempt(number, attempt);
         try {
+            requireNoneLost();
             Optional<HeldLock> acquired = sync.lock(begun.name()).tryAcquire();
             if (acquired.isEmpty()) {
                 return 0;

@@ -26,6 +26,10 @@ class CancelledLocksTest {
     private final AtomicInteger closed = new AtomicInteger();
     private volatile Optional<HeldLock> outcome = Optional.empty();
     private volatile boolean broken;
+    /** Whether the session has lost another lock, which refuses its attempts. */
+    private volatile boolean lost;
+
+    private final AtomicInteger losses = new AtomicInteger();
     private final ThreadLocal<Boolean> isSlow = ThreadLocal.withInitial(() -> false);
     private final CountDownLatch inside = new CountDownLatch(1);
     private final CountDownLatch mayEnd = new CountDownLatch(1);
@@ -34,7 +38,7 @@ class CancelledLocksTest {
 
     private TierSync sync() {
         LtLock lock = proxy(LtLock.class, method -> tried());
-        return proxy(TierSync.class, method -> method.equals("lock") ? lock : 0);
+        return proxy(TierSync.class, method -> method.equals("lock") ? lock : losses.get());
     }
 
     private interface Body {
@@ -69,16 +73,29 @@ class CancelledLocksTest {
         });
     }
 
-    /** An attempt that does not get the lock. */
+    private void holdOther() {
+        outcome = Optional.of(proxy(HeldLock.class, method -> switch (method) {
+            case "isHeld" -> !lost;
+            case "name" -> "y";
+            default -> 3L;
+        }));
+        assertThat(locks.tryAcquire(locks.open("y", LONG), 1_000)).isEqualTo(3);
+        outcome = Optional.empty();
+    }
+
+    /** An attempt that does not get the lock, for one of three reasons. */
     private void fails(long attempt) {
-        broken = attempt % 2 == 0;
-        if (broken) {
+        broken = attempt % 3 == 0;
+        lost = attempt % 3 == 1;
+        losses.addAndGet(lost ? 1 : 0);
+        if (broken || lost) {
             assertThat(catchThrowable(() -> locks.tryAcquire(number, attempt)))
                     .isInstanceOf(LmrUnavailableException.class);
         } else {
             assertThat(locks.tryAcquire(number, attempt)).isZero();
         }
         broken = false;
+        lost = false;
     }
 
     private void failAndCancelMany() {
@@ -107,6 +124,7 @@ class CancelledLocksTest {
 
     @Test
     void anAttemptThatIsCancelledUnderWayReleasesTheLockHoweverManyLaterOnesFailAndAreCancelled() throws Exception {
+        holdOther();
         FutureTask<Long> slow = slowAttempt();
         locks.cancel(number, 1);
         failAndCancelMany();
@@ -122,6 +140,7 @@ class CancelledLocksTest {
 
     @Test
     void anAttemptThatIsCancelledBeforeItBeginsReleasesTheLockHoweverManyOthersFailAndAreCancelled() {
+        holdOther();
         locks.cancel(number, 1);
         failAndCancelMany();
         cancelAndFailMany();
@@ -132,6 +151,7 @@ class CancelledLocksTest {
 
     @Test
     void aCancelThatComesAfterItsAttemptHasFailedDoesNotConcernTheNextAttempt() {
+        holdOther();
         fails(1);
         locks.cancel(number, 1);
         outcome = Optional.of(held());
