@@ -116,8 +116,8 @@ final class LocalWork {
 
     /**
      * Waits for a connection to the target only while its caller can still use the copy: the epoch that removes the caller waits for
-     * this work. A move ends soon if its target leaves, because operations on the LMR wait for it; others wait for a node that may
-     * return, as all operations on its memory do.
+     * this work. A copy within one LMR, as a move makes it, ends soon if its target leaves, because operations on the LMR wait for the
+     * move. Others wait for a node that may return, as all operations on its memory do.
      *
      * @param notWanted why the caller cannot use it any more, or null
      */
