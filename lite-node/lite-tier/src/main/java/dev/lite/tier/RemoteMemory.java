@@ -32,8 +32,10 @@ public interface RemoteMemory {
     void read(int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
 
     /** {@code length} bytes of {@code local} from {@code localOffset} on → node's memory. */
-    void write(
-            int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
+    default void write(
+            int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
+        write(node, arena, offset, local, localOffset, length, null, deadline);
+    }
 
     /**
      * {@link #write(int, UUID, long, MemorySegment, long, long, Deadline)} that waits for a connection only while it is wanted.

@@ -76,12 +76,6 @@ final class ScheduledMemory implements RemoteMemory {
 
     @Override
     public void write(
-            int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
-        write(node, arena, offset, local, localOffset, length, null, deadline);
-    }
-
-    @Override
-    public void write(
             int node,
             UUID arena,
             long offset,
