@@ -113,15 +113,7 @@ class LateWorkTest {
     void aCopyThatWaitsForAThirdNodeDoesNotDelayTheFenceOfTheNodeThatAskedForIt() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession copying = cluster.node(0).open("app", "test");
-            TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
-            TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
-            cluster.node(1).setReturnGrace(Duration.ofHours(1));
-            cluster.stop("n2");
-            CompletableFuture<Void> copy = CompletableFuture.runAsync(
-                    () -> copying.copy(source, 0, target, 0, BYTES, false, Duration.ofHours(1)),
-                    asked -> Thread.ofPlatform().daemon().start(asked));
-            Waits.until("it is under way at n1", () -> running(cluster.node(1)) == 1);
+            CompletableFuture<Void> copy = copyThatWaitsAtN1(cluster, Duration.ofHours(1));
 
             long before = cluster.node(0).self().incarnation();
             cluster.directory(0).setAvailable(false);
@@ -139,15 +131,7 @@ class LateWorkTest {
     void theAnswerOfANewProcessDoesNotEndTheWorkOfAFormerOneThatIsNotFenced() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession copying = cluster.node(0).open("app", "test");
-            TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
-            TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
-            cluster.node(1).setReturnGrace(Duration.ofHours(1));
-            cluster.stop("n2");
-            CompletableFuture<Void> copy = CompletableFuture.runAsync(
-                    () -> copying.copy(source, 0, target, 0, BYTES, false, LONG),
-                    asked -> Thread.ofPlatform().daemon().start(asked));
-            Waits.until("it is under way at n1", () -> running(cluster.node(1)) == 1);
+            CompletableFuture<Void> copy = copyThatWaitsAtN1(cluster, LONG);
             cluster.store().setKeeper(false);
             cluster.stop("n1");
             cluster.start("n1");
@@ -165,6 +149,20 @@ class LateWorkTest {
             assertThat(copy).failsWithin(LONG);
             Waits.until("the former process is fenced", () -> work.isQuiet(1, 0, Deadline.in(LONG)));
         }
+    }
+
+    /** From n1 to n2, which has left; n0 asks for it. */
+    private static CompletableFuture<Void> copyThatWaitsAtN1(TestCluster cluster, Duration deadline) {
+        TierSession copying = cluster.node(0).open("app", "test");
+        TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
+        TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
+        cluster.node(1).setReturnGrace(Duration.ofHours(1));
+        cluster.stop("n2");
+        CompletableFuture<Void> copy = CompletableFuture.runAsync(
+                () -> copying.copy(source, 0, target, 0, BYTES, false, deadline),
+                asked -> Thread.ofPlatform().daemon().start(asked));
+        Waits.until("it is under way at n1", () -> running(cluster.node(1)) == 1);
+        return copy;
     }
 
     private static int running(LiteNode node) {
