@@ -26,7 +26,9 @@ public interface RpcCall {
     String context();
 
     /**
-     * {@code LT_replyRPC}: sends the reply, and returns without waiting for the caller to receive it.
+     * {@code LT_replyRPC}: sends the reply, and returns without waiting for the caller to receive it. An attached application's node
+     * sends it; if it cannot, because it has no memory or the caller's node does not read, the call fails with {@link
+     * RpcStatus#UNKNOWN}, and the node logs that.
      *
      * @param reply used only during this call
      * @throws LimitExceededException when it is longer than {@link LtRpc#MESSAGE_BYTES_MAX} or than the caller's buffer; the call is

@@ -5,7 +5,10 @@ package dev.lite.api;
  * #OVERLOADED} the call was not executed, and will not be. After the others it may have been executed.
  */
 public enum RpcStatus {
-    /** LITE knows no more than the message says: a defect of a node, or the number of a newer peer. */
+    /**
+     * LITE knows no more than the message says: a reply that the server's node could not send, a defect of a node, or the number of a
+     * newer peer.
+     */
     UNKNOWN(0),
     /** No session serves the function, or has the port open, at that node; or the server answered with {@link RpcCall#decline}. */
     NOT_SERVED(1),

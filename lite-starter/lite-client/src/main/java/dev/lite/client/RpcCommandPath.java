@@ -78,12 +78,12 @@ final class RpcCommandPath {
     }
 
     /**
-     * Submits a command whose end nobody waits for; the slot must then be returned. If the command fails, only the node knows. A session
-     * that this application closes waits for it.
+     * Submits an answer whose end nobody waits for; the slot must then be returned. If the node cannot send it, the node fails the
+     * call. A session that this application closes waits for it.
      */
     void submitUnwatched(int slot, int op, long id, long offset, long length, long operand0, long timeoutNs) {
         data.slots().unwatched(slot);
-        data.submit(slot, op, id, offset, length, operand0, 0, timeoutNs);
+        data.submit(slot, op, id, offset, length, operand0, Op.UNWATCHED, timeoutNs);
     }
 
     /** Acquires a slot without waiting; {@link DataPath#returnSlot} must follow. Returns -1 if none is free. */

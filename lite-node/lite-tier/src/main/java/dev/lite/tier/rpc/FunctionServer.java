@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.RpcCall;
+import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
@@ -88,7 +89,7 @@ final class FunctionServer implements PostedReceive.Server {
     void forEachCall(Consumer<ReceivedCall> action) {
         while (!closed.get()) {
             try {
-                action.accept(next(FOR_EVER));
+                answer(next(FOR_EVER), action);
             } catch (Throwable e) { // also an Error: the next call may succeed
                 Unrecoverable.report(e);
                 if (closed.get()) {
@@ -99,6 +100,16 @@ final class FunctionServer implements PostedReceive.Server {
                     Polling.sleepNs(FAILURE_PAUSE_NS);
                 }
             }
+        }
+    }
+
+    private void answer(ReceivedCall call, Consumer<ReceivedCall> action) {
+        try {
+            action.accept(call);
+        } catch (Throwable e) {
+            String why = UnsentReplies.text(e);
+            engine.execute(() -> UnsentReplies.fail(() -> call.fail(RpcStatus.UNKNOWN, 0, why), () -> false));
+            throw e;
         }
     }
 

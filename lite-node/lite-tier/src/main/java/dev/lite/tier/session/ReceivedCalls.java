@@ -11,6 +11,7 @@ import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.rpc.ReceivedCall;
+import dev.lite.tier.rpc.UnsentReplies;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -235,6 +236,21 @@ final class ReceivedCalls {
     /** Fails a call. May block. */
     void fail(long number, RpcStatus status, int handlerCode, String message) {
         answer(number, call -> fail(call, status, handlerCode, message));
+    }
+
+    /**
+     * Fails a call whose answer could not be sent, as soon as that is possible: until its caller has stopped waiting, or the session
+     * has ended. Never blocks.
+     */
+    void failUnsent(long number, String why) {
+        try {
+            if (tryAnswer(number, call -> call.tryFail(RpcStatus.UNKNOWN, 0, why))) {
+                return;
+            }
+        } catch (LiteException | IllegalStateException e) {
+            LOG.debug("{}: a call cannot be failed yet, or was", session, e);
+        }
+        later.accept(() -> UnsentReplies.fail(() -> fail(number, RpcStatus.UNKNOWN, 0, why), () -> ended));
     }
 
     private void answer(long number, Consumer<RpcCall> answer) {

@@ -24,6 +24,7 @@ import dev.lite.tier.rpc.PostedCall;
 import dev.lite.tier.rpc.PostedReceive;
 import dev.lite.tier.rpc.ReceivedCall;
 import dev.lite.tier.rpc.SessionRpc;
+import dev.lite.tier.rpc.UnsentReplies;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -36,6 +37,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -162,6 +164,11 @@ final class RpcCommands {
         /** Why a call fails. */
         RpcStatus failure() {
             return offset == Op.NOT_TAKEN ? RpcStatus.NOT_SERVED : RpcStatus.HANDLER_FAILED;
+        }
+
+        /** Whether the application wants to know if an answer cannot be sent; the call is still unanswered then. */
+        boolean isWatched() {
+            return op != Op.REPLY_AND_RECEIVE && (operand1 & Op.UNWATCHED) == 0;
         }
 
         boolean isBesideChannels() {
@@ -317,12 +324,10 @@ final class RpcCommands {
             case Op.REPLY_AND_RECEIVE ->
                 found instanceof OpenedFunctions.OpenServer open
                         && open.server() instanceof PostedReceive.Server server
-                        && received.tryAnswer(command.operand0(), call -> call.tryReply(message, command.soon()))
+                        && tryReply(command, message)
                         && one.receive(server);
-            case Op.REPLY ->
-                received.tryAnswer(command.operand0(), call -> call.tryReply(message, command.soon())) && one.done(0);
-            case Op.FAIL ->
-                received.tryAnswer(command.operand0(), call -> tryFail(call, command, message)) && one.done(0);
+            case Op.REPLY -> tryReply(command, message) && one.done(0);
+            case Op.FAIL -> tryAnswer(command, message, call -> tryFail(call, command, message)) && one.done(0);
             default -> false;
         };
     }
@@ -332,6 +337,59 @@ final class RpcCommands {
         int contextBytes = command.contextBytes();
         RpcClient client = command.isLow() ? open.low() : open.client();
         return contextBytes == 0 ? client : client.withContext(text(message.asSlice(0, contextBytes)));
+    }
+
+    private boolean tryReply(Command command, MemorySegment message) {
+        return tryAnswer(command, message, call -> call.tryReply(message, command.soon()));
+    }
+
+    private boolean tryAnswer(Command command, MemorySegment message, Predicate<ReceivedCall> answer) {
+        try {
+            return received.tryAnswer(command.operand0(), answer);
+        } catch (LiteException | Error why) {
+            if (command.isWatched()) {
+                throw why;
+            }
+            notSent(command, message, why);
+            return true;
+        }
+    }
+
+    private void reply(Command command, MemorySegment message) {
+        try {
+            received.reply(command.operand0(), message);
+        } catch (LiteException | Error why) {
+            if (command.isWatched()) {
+                throw why;
+            }
+            notSent(command, message, why);
+        }
+    }
+
+    private void fail(Command command, MemorySegment message) {
+        try {
+            received.fail(command.operand0(), command.failure(), (int) command.operand1(), text(message));
+        } catch (LiteException | Error why) {
+            if (command.isWatched()) {
+                throw why;
+            }
+            notSent(command, message, why);
+        }
+    }
+
+    /** An answer could not be sent, and the application does not learn it. So its call fails. */
+    private void notSent(Command command, MemorySegment message, Throwable why) {
+        Unrecoverable.report(why);
+        String suffix = lines.suffix("not sent");
+        if (suffix != null) {
+            LOG.warn(
+                    "{}: an answer of {} bytes was not sent; its call fails{}",
+                    session,
+                    message.byteSize(),
+                    suffix,
+                    why);
+        }
+        received.failUnsent(command.operand0(), UnsentReplies.text(why));
     }
 
     private static boolean tryFail(ReceivedCall call, Command command, MemorySegment message) {
@@ -384,7 +442,7 @@ final class RpcCommands {
         if (command.op() == Op.REPLY_AND_RECEIVE
                 && opened.find(command.id()) instanceof OpenedFunctions.OpenServer open
                 && open.server() instanceof PostedReceive.Server server) {
-            received.reply(command.operand0(), one.window().asSlice(0, command.length()));
+            reply(command, one.window().asSlice(0, command.length()));
             return one.receive(server);
         }
         return false;
@@ -491,15 +549,15 @@ final class RpcCommands {
             case Op.CALL -> call(command, message, window);
             case Op.RECEIVE -> receive(command, slots);
             case Op.REPLY -> {
-                received.reply(command.operand0(), message);
+                reply(command, message);
                 yield 0;
             }
             case Op.REPLY_AND_RECEIVE -> {
-                received.reply(command.operand0(), message);
+                reply(command, message);
                 yield receive(command, slots);
             }
             case Op.FAIL -> {
-                received.fail(command.operand0(), command.failure(), (int) command.operand1(), text(message));
+                fail(command, message);
                 yield 0;
             }
             case Op.LOCK -> locks.acquire(command.id(), command.operand0(), command.deadline());

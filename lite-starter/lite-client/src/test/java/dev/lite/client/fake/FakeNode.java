@@ -393,7 +393,7 @@ public final class FakeNode implements AutoCloseable {
             RawMemory.copyTo(window(command.slot()), MemorySegment.ofArray(text), 0, text.length);
             replies.add("%s %d: %s"
                     .formatted(
-                            command.op() == Op.FAIL ? "fail with %d".formatted(command.operand1()) : "reply",
+                            command.op() == Op.FAIL ? "fail with %d".formatted((int) command.operand1()) : "reply",
                             command.operand0(),
                             new String(text, StandardCharsets.UTF_8)));
         }

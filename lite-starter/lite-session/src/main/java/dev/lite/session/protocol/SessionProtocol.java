@@ -110,7 +110,7 @@ public final class SessionProtocol {
 
         /** Answers call {@code operand0} with the window's first {@code length} bytes. */
         public static final int REPLY = 26;
-        /** {@link #REPLY} and {@link #RECEIVE} in one. */
+        /** {@link #REPLY}, whose outcome nobody waits for, and {@link #RECEIVE} in one. */
         public static final int REPLY_AND_RECEIVE = 27;
         /**
          * Fails call {@code operand0} with the handler's code {@code operand1} and the text in the window's first {@code length} bytes.
@@ -119,6 +119,11 @@ public final class SessionProtocol {
         public static final int FAIL = 28;
         /** {@code offset} of {@link #FAIL}: no thread of the application has taken the call, or it declined it: it was certainly not executed. */
         public static final long NOT_TAKEN = 1;
+        /**
+         * In {@code operand1} of {@link #REPLY} and {@link #FAIL}: the application does not wait for the outcome. If the node cannot send
+         * the answer, it fails the call. Without it the call is still unanswered then. Older nodes ignore it.
+         */
+        public static final long UNWATCHED = 1L << 32;
 
         /** Sets {@code length} bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */
         public static final int MEMSET = 5;
