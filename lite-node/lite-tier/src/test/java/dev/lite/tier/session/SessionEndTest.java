@@ -18,7 +18,6 @@ import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.testing.Waits;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -291,36 +290,6 @@ class SessionEndTest {
             handle.unmap();
             assertThat(backend.handlesUnmapped).hasValue(1);
         }
-    }
-
-    @Test
-    void operationsThatStillWaitEndWithTheirSession() {
-        start(config());
-        Lite lite = attach();
-        backend.resume();
-        LmrHandle limited = lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.LIMITED));
-        LmrHandle slow = lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.SLOW));
-        backend.slowAgain();
-        CompletableFuture<?> write = limited.writeAsync(0, MemorySegment.ofArray(new byte[8]));
-        CompletableFuture<?> add = CompletableFuture.runAsync(() -> slow.fetchAdd(0, 1));
-        Waits.until("both wait", () -> backend.waiting.get() == 2);
-        lite.close();
-        assertThat(write).failsWithin(Duration.ofSeconds(10));
-        assertThat(add).failsWithin(Duration.ofSeconds(10));
-        Waits.until("both have ended", () -> backend.waiting.get() == 0);
-    }
-
-    /** Its own deadline may be an hour away. An application that comes and goes would leave more and more of them. */
-    @Test
-    void aRequestThatStillWaitsWhenTheEndOfItsSessionStopsWaitingForItIsInterrupted() {
-        start(config());
-        Lite lite = attach();
-        CompletableFuture<?> malloc = CompletableFuture.runAsync(
-                () -> lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.SLOW), Duration.ofHours(1)));
-        Waits.until("it waits", () -> backend.waiting.get() == 1);
-        lite.close();
-        assertThat(malloc).failsWithin(Duration.ofSeconds(10));
-        Waits.until("its thread has ended", Waits.seconds(20), () -> backend.waiting.get() == 0);
     }
 
     @Test
