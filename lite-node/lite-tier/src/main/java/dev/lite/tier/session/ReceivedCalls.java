@@ -13,8 +13,6 @@ import dev.lite.tier.FairShares;
 import dev.lite.tier.rpc.ReceivedCall;
 import dev.lite.tier.rpc.UnsentReplies;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -63,7 +61,7 @@ final class ReceivedCalls {
     /**
      * @param lastNumber the last number that was given to the application
      * @param places the places of its principal
-     * @param later runs tasks that may block
+     * @param later runs tasks that may block long, also after the end of the session
      */
     ReceivedCalls(String session, AtomicLong lastNumber, FairShares.Share places, Consumer<Runnable> later) {
         this.places = places;
@@ -243,14 +241,10 @@ final class ReceivedCalls {
      * has ended. Never blocks.
      */
     void failUnsent(long number, String why) {
-        try {
-            if (tryAnswer(number, call -> call.tryFail(RpcStatus.UNKNOWN, 0, why))) {
-                return;
-            }
-        } catch (LiteException | IllegalStateException e) {
-            LOG.debug("{}: a call cannot be failed yet, or was", session, e);
-        }
-        later.accept(() -> UnsentReplies.fail(() -> fail(number, RpcStatus.UNKNOWN, 0, why), () -> ended));
+        later.accept(() -> {
+            UnsentReplies.fail(() -> fail(number, RpcStatus.UNKNOWN, 0, why), () -> ended);
+            failSoon(number); // if the session ends
+        });
     }
 
     private void answer(long number, Consumer<RpcCall> answer) {
@@ -286,7 +280,7 @@ final class ReceivedCalls {
     /** Fails a call without blocking. */
     void failSoon(RpcCall call, RpcStatus status, String message) {
         if (!failedNow(call, status, message)) {
-            later.accept(() -> failLogged(call, status, message));
+            failLater(call, status, message);
         }
     }
 
@@ -296,6 +290,9 @@ final class ReceivedCalls {
             return call instanceof ReceivedCall received && received.tryFail(status, 0, message);
         } catch (IllegalStateException answered) {
             return true;
+        } catch (LiteException e) { // for example, the arena has no room for a reply slot
+            LOG.debug("a call cannot be failed yet", e);
+            return false;
         }
     }
 
@@ -308,28 +305,12 @@ final class ReceivedCalls {
         }
     }
 
-    private void failLogged(RpcCall call, RpcStatus status, String message) {
-        try {
-            fail(call, status, 0, message);
-        } catch (LiteException | IllegalStateException e) {
-            LOG.debug("{}: a call could not be answered", session, e);
-        }
+    private void failLater(RpcCall call, RpcStatus status, String message) {
+        later.accept(() -> UnsentReplies.fail(() -> fail(call, status, 0, message), () -> false));
     }
 
     /** Fails all calls that are not answered yet. Waits for none of their callers' nodes, of which one may be paused. */
     private void failAll() {
-        List<RpcCall> waiting = new ArrayList<>();
-        calls.keySet().forEach(number -> {
-            RpcCall call = calls.remove(number);
-            if (call != null && !failedNow(call, RpcStatus.CANCELLED, CANCELLED)) {
-                waiting.add(call);
-            }
-        });
-        if (!waiting.isEmpty()) {
-            // Not by a thread of the session, whose end interrupts those.
-            Thread unused = Thread.ofVirtual()
-                    .name("lite-session-end")
-                    .start(() -> waiting.forEach(call -> failLogged(call, RpcStatus.CANCELLED, CANCELLED)));
-        }
+        calls.keySet().forEach(this::failSoon);
     }
 }

@@ -194,7 +194,7 @@ final class RpcCommands {
         this.lockWaits = lockWaits;
         AtomicLong lastNumber = new AtomicLong();
         opened = new OpenedFunctions(tier::rpc, lastNumber);
-        received = new ReceivedCalls(session, lastNumber, receivedCalls, this::later);
+        received = new ReceivedCalls(session, lastNumber, receivedCalls, RpcCommands::failLater);
     }
 
     /** The functions and ports that the application has opened. */
@@ -398,6 +398,11 @@ final class RpcCommands {
 
     private static String text(MemorySegment message) {
         return new String(message.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
+    }
+
+    /** Runs a task that fails calls, which the end of the session does not interrupt. */
+    private static void failLater(Runnable task) {
+        Thread unused = Thread.ofVirtual().name("lite-session-end").start(task);
     }
 
     /** Runs a task that may block. The end of the session interrupts it. */

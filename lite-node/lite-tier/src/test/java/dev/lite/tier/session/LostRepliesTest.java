@@ -63,11 +63,14 @@ class LostRepliesTest {
         cluster.close();
     }
 
-    private int commandsUnderWay() {
+    /** Whether the node has begun to send each reply, and waits with none of them any more. */
+    private boolean hasNoReplyToSend() {
         Map<?, ?> connections = Inside.field(sessions, "connections", Map.class);
         Object session = connections.keySet().iterator().next();
         Object commands = Inside.field(Inside.field(session, "worker", Object.class), "rpc", Object.class);
-        return Inside.field(commands, "running", AtomicInteger.class).get();
+        Object received = Inside.field(commands, "received", Object.class);
+        return Inside.field(received, "calls", Map.class).isEmpty()
+                && Inside.field(commands, "running", AtomicInteger.class).get() == 0;
     }
 
     private CompletableFuture<byte[]> call() {
@@ -137,7 +140,7 @@ class LostRepliesTest {
         network.pause("n0");
         try {
             received.forEach(call -> call.reply(new byte[20_000]));
-            Waits.until("the node has sent each reply or given it up", SOON, () -> commandsUnderWay() == 0);
+            Waits.until("the node has sent each reply or given it up", SOON, this::hasNoReplyToSend);
         } finally {
             network.resume("n0");
         }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
 import dev.lite.tier.FairShares;
 import java.lang.reflect.Proxy;
@@ -17,6 +18,8 @@ class ReceivedCallsTest {
 
     private final FairShares places = new FairShares(PLACES);
     private final AtomicInteger failed = new AtomicInteger();
+    /** How many attempts to fail a call fail themselves. */
+    private final AtomicInteger notYet = new AtomicInteger();
 
     private ReceivedCalls session(String principal) {
         return new ReceivedCalls("test", new AtomicLong(), places.share(principal), Runnable::run);
@@ -26,6 +29,9 @@ class ReceivedCallsTest {
         return (RpcCall) Proxy.newProxyInstance(
                 RpcCall.class.getClassLoader(), new Class<?>[] {RpcCall.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("fail")) {
+                        if (notYet.getAndDecrement() > 0) {
+                            throw new LiteTimeoutException("its caller's node does not read");
+                        }
                         failed.incrementAndGet();
                     }
                     return null;
@@ -66,5 +72,19 @@ class ReceivedCallsTest {
         for (int kept = 0; kept <= ReceivedCalls.PART; kept++) {
             ended.add(call());
         }
+    }
+
+    @Test
+    void aCallWhoseCallerCannotBeToldFailsAsSoonAsItCanAlsoAfterTheEndOfTheSession() {
+        ReceivedCalls session = session("app");
+        long first = session.add(call());
+        notYet.set(2);
+        session.failUnsent(first, "its reply could not be sent");
+        assertThat(failed).as("during the session").hasValue(1);
+
+        session.add(call());
+        notYet.set(2);
+        session.end();
+        assertThat(failed).as("at its end").hasValue(2);
     }
 }
