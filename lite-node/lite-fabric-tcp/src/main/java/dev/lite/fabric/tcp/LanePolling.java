@@ -298,7 +298,10 @@ final class LanePolling {
         ridingSinceNs = 0;
     }
 
-    /** Checks for peers that were silent for too long. Call {@value #TICKS} times per peer timeout. */
+    /**
+     * Checks for peers that were silent for too long, and shows the others that this node is not. Call {@value #TICKS} times per peer
+     * timeout.
+     */
     void tick() {
         for (var one : watched) {
             int silent = one.lane().tick();
@@ -310,6 +313,9 @@ final class LanePolling {
                                 FabricError.TIMED_OUT);
             } else if (silent > 0) {
                 one.lane().outbound.ping();
+            } else {
+                // While the peer sends a long payload, it gets no answer, and its ping lies behind the payload.
+                one.lane().outbound.acknowledge(true);
             }
         }
     }

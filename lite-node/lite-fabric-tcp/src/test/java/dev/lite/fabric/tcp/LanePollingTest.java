@@ -36,13 +36,13 @@ class LanePollingTest {
                 var epoll = Epoll.create()) {
             var polling = new LanePolling(node, epoll, 1000);
             for (int tries = 0; tries < LANES; tries++) {
-                var link = link(node, epoll, waiting, server.address());
+                var link = link(LANES, node, epoll, waiting, server.address());
                 epoll.add(sockets.getLast(), Epoll.IN, 0); // so that it cannot be added once more
                 assertThatThrownBy(() -> polling.watch(endpoint(), link)).isInstanceOf(OsException.class);
                 assertThat(polling.all()).isEmpty();
                 link.release();
             }
-            var link = link(node, epoll, waiting, server.address());
+            var link = link(LANES, node, epoll, waiting, server.address());
             polling.watch(endpoint(), link);
             assertThat(polling.all()).containsExactly(link.lanes());
             assertThat(link.lanes()).extracting(TcpLane::key).containsExactlyInAnyOrder(0, 1, 2);
@@ -78,6 +78,46 @@ class LanePollingTest {
             }
 
             assertThat(arrived).hasSize(immediates).isSorted();
+        }
+    }
+
+    /** Its ping lies behind the payload, and the acknowledgement comes after it: else a slow connection would end in the middle. */
+    @Test
+    void aPeerHearsOfThisNodeInEachTickWhileItSendsALongPayload() {
+        int piece = 1 << 10;
+        var loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        var server = TcpServerSocket.bind(loopback, BACKLOG);
+        try (var node = new TestNode("a");
+                var arena = Arena.ofConfined();
+                var waiting = Waiting.open(TestNode.nanos(1));
+                var epoll = Epoll.create()) {
+            var polling = new LanePolling(node, epoll, 1000);
+            var link = link(1, node, epoll, waiting, server.address());
+            polling.watch(endpoint(), link);
+            try (var peer = server.accept()) {
+                long address = arena.allocate(piece, 8).address();
+                Frame.encode(address, Frame.WRITE, 0, 1 << 20, 0, 0, 0, 0);
+                assertThat(peer.send(address, Frame.HEADER_BYTES)).isEqualTo(Frame.HEADER_BYTES);
+                for (int tick = 0; tick < 3 * LanePolling.TICKS; tick++) {
+                    assertThat(peer.send(address, piece)).isEqualTo(piece);
+                    long before = link.lanes()[0].inbound.received();
+                    long deadlineNs = System.nanoTime() + TestNode.nanos(10);
+                    while (link.lanes()[0].inbound.received() == before && System.nanoTime() - deadlineNs < 0) {
+                        polling.poll(1, System.nanoTime());
+                    }
+
+                    polling.tick();
+
+                    assertThat(peer.awaitReadable(TestNode.nanos(10)))
+                            .as("something came in tick %d", tick)
+                            .isTrue();
+                    assertThat(peer.receive(address, piece)).isEqualTo(Frame.HEADER_BYTES);
+                    assertThat(Frame.kind(address)).isEqualTo(Frame.ACKNOWLEDGEMENT);
+                }
+            }
+            link.release();
+        } finally {
+            server.close();
         }
     }
 
@@ -126,12 +166,12 @@ class LanePollingTest {
         return new TcpEndpoint(false, false, (peer, tag, timeout, over) -> over.accept(null));
     }
 
-    private TcpLink link(TestNode node, Epoll epoll, Waiting waiting, InetSocketAddress peer) {
+    private TcpLink link(int count, TestNode node, Epoll epoll, Waiting waiting, InetSocketAddress peer) {
         var departures = new Departures();
         var checks = new StandbyChecks(waiting, departures);
         var memory = new Memory(node.address(), TestNode.MEMORY_BYTES);
-        var lanes = new TcpLane[LANES];
-        for (int i = 0; i < LANES; i++) {
+        var lanes = new TcpLane[count];
+        for (int i = 0; i < count; i++) {
             var socket = TcpSocket.connect(peer, TestNode.nanos(10));
             sockets.add(socket);
             lanes[i] = new TcpLane(new PlainWire(socket), socket, memory, epoll, departures, checks, reason -> {
