@@ -15,7 +15,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>Any thread queues frames, under a lock that is held only for that. If no other thread is sending, it then sends
  * all queued frames, its own and others', without the lock: one gathered write takes them all. A post may also leave
  * its frame to the next poll, see {@link Departures}. The poll role queues the answers to all requests of a receive
- * and then sends them together. If the socket is full, the poll role continues once there is room. Small payloads are
+ * and then sends them together. If the socket is full, the poll role continues once there is room. It also continues for a
+ * thread that has made many writes: others may queue frames as fast as that one sends them. Small payloads are
  * copied into the queue, so that no 8-byte word is sent half old and half new. Larger ones are sent from their place:
  * the registered memory, or the poster's memory, which the driver owns until the post completes.
  *
@@ -44,6 +45,9 @@ final class Outbound {
 
     /** Enough to fill a socket. Limited, because other lanes wait while the poll role sends. */
     private static final long BATCH_BYTES = 1 << 20;
+
+    /** A thread makes so many writes in a row; then it leaves the rest to the next poll, if one will follow soon. */
+    static final int WRITES_MAX = 32;
 
     /** Notified when the socket is full or the connection broke. */
     interface Trouble {
@@ -185,15 +189,18 @@ final class Outbound {
 
     /** Sends the queued frames, unless another thread does or the socket is full. Any thread. */
     void send() {
+        if (beginSending()) {
+            drain();
+        }
+    }
+
+    private boolean beginSending() {
         lock();
         try {
-            if (closed || frameHead == frameTail || !startSending()) {
-                return;
-            }
+            return !closed && frameHead != frameTail && startSending();
         } finally {
             lock.unlock();
         }
-        drain();
     }
 
     /**
@@ -365,12 +372,19 @@ final class Outbound {
         drain();
     }
 
-    /** Sends all queued frames. The caller has set {@link #sending}; this method clears it, also after an error. */
+    /** Sends the queued frames. The caller has set {@link #sending}; this method clears it, also after an error. */
     private void drain() {
+        while (!sendQueued() && !trouble.leave(operations.ended(), false) && beginSending()) {
+            // The poll that was to follow may not.
+        }
+    }
+
+    /** Returns false if it has cleared {@link #sending} to leave the rest to the next poll. */
+    private boolean sendQueued() {
         try {
             long taken = 0;
             long asked = 0;
-            while (true) {
+            for (int writes = 0; ; writes++) {
                 int count;
                 lock();
                 try {
@@ -378,13 +392,18 @@ final class Outbound {
                     if (closed || frameHead == frameTail) {
                         tellFull(false);
                         stopSending();
-                        return;
+                        return true;
                     }
                     if (taken < asked) {
                         full = true;
                         tellFull(true);
                         stopSending();
-                        return;
+                        return true;
+                    }
+                    // As if no operation were outstanding: the answers to those that are queued do not come before.
+                    if (writes >= WRITES_MAX && trouble.isPolled(operations.ended())) {
+                        stopSending();
+                        return false;
                     }
                     count = gather();
                 } finally {
@@ -396,6 +415,7 @@ final class Outbound {
         } catch (RuntimeException | Error e) {
             // Also a defect, of the wire for example: the posts are accepted, so they must end, and no thread may wait.
             fail(e);
+            return true;
         }
     }
 
@@ -509,7 +529,9 @@ final class Outbound {
      * thread.
      */
     void close() {
-        send(); // a post that was accepted before reaches the socket, also if its frame was left to a poll
+        while (beginSending() && !sendQueued()) {
+            // A post that was accepted before reaches the socket, also if its frame was left to a poll.
+        }
         lock();
         try {
             closed = true;

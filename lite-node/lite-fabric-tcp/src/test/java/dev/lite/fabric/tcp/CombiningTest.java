@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -394,6 +395,82 @@ class CombiningTest {
 
     private static Post post(Outbound outbound, int number) {
         return outbound.post(Frame.WRITE_IMM, 0, 0, 0, number, 0, 0, number, false);
+    }
+
+    /** Else a caller would be in its post for as long as the peers keep the poll role busy, whatever its deadline. */
+    @Test
+    void aThreadThatPostsDoesNotSendForThePollRoleForEver() {
+        int answers = 4 * Outbound.WRITES_MAX;
+        try (var arena = Arena.ofConfined()) {
+            var wire = new AnsweringWire(arena, answers);
+            var left = new Left(false) {
+                @Override
+                public boolean isPolled(int promptBefore) {
+                    return wire.writes > 0;
+                }
+            };
+            var outbound = new Outbound(wire, left, arena);
+            wire.answering = outbound;
+
+            assertThat(post(outbound, -1)).isEqualTo(Post.ACCEPTED);
+
+            assertThat(wire.writes).as("writes of the posting thread").isEqualTo(Outbound.WRITES_MAX);
+            assertThat(left.left).as("left to the next poll").isEqualTo(1);
+            while (wire.numbers().size() <= answers) {
+                int before = wire.writes;
+                outbound.send();
+                assertThat(wire.writes).as("writes of a poll").isGreaterThan(before);
+            }
+            assertThat(wire.numbers()).hasSize(1 + answers).endsWith(answers - 1);
+        }
+    }
+
+    @Test
+    void aThreadThatPostsSendsAllWhenThePollThatWasToFollowDoesNot() {
+        int answers = 4 * Outbound.WRITES_MAX;
+        try (var arena = Arena.ofConfined()) {
+            var wire = new AnsweringWire(arena, answers);
+            var left = new Left(false) {
+                @Override
+                public boolean isPolled(int promptBefore) {
+                    return wire.writes > 0;
+                }
+
+                @Override
+                public boolean leave(int promptBefore, boolean soon) {
+                    return false;
+                }
+            };
+            var outbound = new Outbound(wire, left, arena);
+            wire.answering = outbound;
+
+            assertThat(post(outbound, -1)).isEqualTo(Post.ACCEPTED);
+
+            assertThat(wire.numbers()).hasSize(1 + answers).endsWith(answers - 1);
+        }
+    }
+
+    /** While a thread sends, another one answers a peer. */
+    private static final class AnsweringWire extends CountingWire {
+        private int answers;
+
+        @Nullable
+        Outbound answering;
+
+        AnsweringWire(Arena arena, int answers) {
+            super(arena);
+            this.answers = answers;
+        }
+
+        @Override
+        public long send(long address, long length) {
+            var its = answering;
+            if (its != null && answers > 0) {
+                answers--;
+                assertThat(its.answer(Frame.RESULT, 0, 0, 0)).isTrue();
+            }
+            return super.send(address, length);
+        }
     }
 
     /** Threads that post writes with immediates to a region each; a payload contains its number. */

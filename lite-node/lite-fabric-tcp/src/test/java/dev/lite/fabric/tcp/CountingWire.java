@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps what is sent, counts the writes, and returns its input once. */
-final class CountingWire extends QuietWire {
+class CountingWire extends QuietWire {
     private static final int SENT_MAX = 1 << 20;
     private static final int NUMBER = 12;
 
