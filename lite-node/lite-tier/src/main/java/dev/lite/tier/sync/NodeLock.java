@@ -527,7 +527,7 @@ final class NodeLock implements WordUser {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // the value after the release
-                    return Optional.of(holdNow(guess + LockWord.DRAW, user, since));
+                    return Optional.ofNullable(holdNow(guess + LockWord.DRAW, user, since));
                 }
                 requireAlive(before);
                 if (LockWord.count(before) != 0) {
@@ -542,15 +542,37 @@ final class NodeLock implements WordUser {
         }
     }
 
-    private Hold holdNow(long alone, LockUser user, int since) {
-        hold(alone, user.session());
-        VarHandle.fullFence(); // either the session's end sees held, or isOpen() below sees the end
+    /**
+     * Takes the ticket that a try has drawn.
+     *
+     * @param since {@link #generation} before the draw
+     * @return null if holds were lost since then: the home may have passed the ticket over
+     */
+    @Nullable
+    Hold holdNow(long alone, LockUser user, int since) {
         Hold hold = new Hold(user, alone, Hold.HELD, since);
+        if (!record(hold, since)) {
+            release(hold); // the home may also not have noticed
+            return null;
+        }
+        VarHandle.fullFence(); // either the session's end sees held, or isOpen() below sees the end
         if (!user.session().isOpen()) {
             release(hold);
             throw user.session().ended();
         }
         return hold;
+    }
+
+    /**
+     * Records the ticket of a try, unless holds were lost since the draw. The monitor keeps a loss from coming in between: after
+     * one, {@link #held} may be the record of a later holder.
+     */
+    private synchronized boolean record(Hold hold, int since) {
+        if (generation != since) {
+            return false;
+        }
+        hold(hold.alone(), hold.session());
+        return true;
     }
 
     /**

@@ -74,6 +74,25 @@ class SimulatedSyncTest extends SyncContract {
         second.close();
     }
 
+    @Test
+    void aTryThatDrawsWhileItsNodeLosesItsHoldsTakesNoLockThatIsLost() {
+        TestCluster cluster = cluster(2);
+        cluster.attach(0).sync().lock("x").acquire(LONG).close(); // n0 is its home
+        LtLock lock = cluster.attach(1).sync().lock("x");
+        lock.tryAcquire().orElseThrow().close(); // knows the word's value
+        network.pause("n1");
+        long before = atomics(cluster.node(1));
+        Task<Optional<HeldLock>> tries = go(lock::tryAcquire);
+        Waits.until("its draw is under way", () -> atomics(cluster.node(1)) > before);
+        ((SessionLock) lock).lock().lose();
+        network.resume("n1");
+
+        assertThat(get(tries)).isEmpty();
+        try (HeldLock held = lock.acquire(LONG)) {
+            assertThat(held.isHeld()).isTrue();
+        }
+    }
+
     private static long atomics(LiteNode node) {
         return node.figures().transfers().values().stream()
                 .mapToLong(kinds ->

@@ -18,9 +18,11 @@ import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -287,6 +289,29 @@ abstract class SyncContract {
                 assertThat(lock.turn(ticket)).isEqualTo(SyncCalls.Claim.UNDECIDED);
             }
         });
+    }
+
+    /** Else the home finds that no node claims the present holder's ticket, and lets another one hold the lock beside it. */
+    @Test
+    void aTryThatIsDelayedUntilItsNodeWasFencedLeavesTheRecordOfTheNextHolder() {
+        TestCluster cluster = cluster(1);
+        SessionLock slow = (SessionLock) cluster.attach(0).sync().lock("x");
+        LtLock other = cluster.attach(0).sync().lock("x");
+        NodeLock lock = slow.lock();
+        LockUser user = Inside.field(slow, "user", LockUser.class);
+        int since = lock.generation();
+        long drawn = lock.word().fetchAdd(LockWord.DRAW, Deadline.in(LONG)) + LockWord.DRAW;
+        long ticket = LockWord.turn(drawn);
+        lock.lose();
+        assertThat(lock.word().pass(ticket, Deadline.in(LONG))).isNotEqualTo(SyncWord.NOT_PASSED); // by the home
+        HeldLock next = other.tryAcquire().orElseThrow();
+
+        assertThat(lock.holdNow(drawn, user, since)).isNull();
+
+        assertThat(next.isHeld()).isTrue();
+        assertThat(lock.turn(ticket + 1)).isEqualTo(SyncCalls.Claim.TAKEN);
+        next.close();
+        slow.acquire(LONG).close();
     }
 
     /** @param turn a turn of this ticket, which waits, that it must not take; it takes the real one */
