@@ -75,6 +75,14 @@ final class ClientSync implements LtSync {
         return new ClientBarrier(name, parties);
     }
 
+    /**
+     * The node's time-out for a wait that is sent now. The request may have waited for its turn before: the node must not wait with it
+     * for longer than the caller does, as a party at a barrier that has left it.
+     */
+    private static long forNodeUntil(long deadlineNs) {
+        return Session.forNode(Math.max(1, deadlineNs - System.nanoTime()));
+    }
+
     private final class ClientBarrier implements LtBarrier {
         private final String name;
         private final int parties;
@@ -97,12 +105,13 @@ final class ClientSync implements LtSync {
         @Override
         public long await(Duration deadline) {
             long timeoutNs = LiteClient.toNanos(deadline);
+            long deadlineNs = System.nanoTime() + timeoutNs;
             return session.requests()
                     .askAndWait(
                             "waiting for %d parties at barrier \"%s\"".formatted(parties, name),
                             Passed.class,
                             timeoutNs,
-                            id -> new AwaitBarrier(id, Session.forNode(timeoutNs), name, parties),
+                            id -> new AwaitBarrier(id, forNodeUntil(deadlineNs), name, parties),
                             null)
                     .round();
         }
@@ -155,7 +164,7 @@ final class ClientSync implements LtSync {
                             "waiting for lock \"%s\"".formatted(name),
                             Acquired.class,
                             leftNs,
-                            id -> new AcquireLock(id, Session.forNode(leftNs), number),
+                            id -> new AcquireLock(id, forNodeUntil(deadlineNs), number),
                             (id, late) -> new ReleaseLock(id, number, late));
             return new ClientHeldLock(this, acquired.token(), losses);
         }
@@ -254,8 +263,7 @@ final class ClientSync implements LtSync {
             if (!session.isOpen()) {
                 throw session.lost();
             }
-            long nodeTimeoutNs =
-                    op == Op.LOCK ? Session.forNode(deadlineNs - System.nanoTime()) : session.nodeTimeoutNs();
+            long nodeTimeoutNs = op == Op.LOCK ? forNodeUntil(deadlineNs) : session.nodeTimeoutNs();
             data.submit(slot, op, number, 0, 0, operand, 0, nodeTimeoutNs);
             Outcome outcome = data.await(slot, deadlineNs);
             if (outcome == Outcome.LOST) {

@@ -10,18 +10,22 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.NodeInfo;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
+import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.OpenLock;
 import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -240,6 +244,37 @@ class SessionSyncTest {
     void aBarrierReturnsItsRound() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             assertThat(fixture.lite.sync().barrier("b", 2).await(LONG)).isEqualTo(3);
+        }
+    }
+
+    /** Else it counts as a party, and lets the others pass, when it has long given up. */
+    @Test
+    void aBarrierThatWaitsForItsTurnWaitsAtTheNodeOnlyForTheRestOfItsTime() throws Exception {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtBarrier barrier = fixture.lite.sync().barrier("b", 2);
+            fixture.node.holdRequests(AwaitBarrier.class::isInstance);
+            List<Request> held = new ArrayList<>();
+            List<Thread> waits = new ArrayList<>();
+            for (int wait = 0; wait < SessionProtocol.WAITS_MAX; wait++) {
+                waits.add(Thread.ofVirtual().start(() -> barrier.await(LONG)));
+                held.add(fixture.node.awaitHeldRequest());
+            }
+            CompletableFuture<Long> round = new CompletableFuture<>();
+            Thread last = Thread.ofPlatform().daemon().start(() -> round.complete(barrier.await(LONG)));
+            Waits.until("it waits for its turn", () -> last.getState() == Thread.State.TIMED_WAITING);
+            long seenNs = System.nanoTime();
+            Waits.pass(Duration.ofMillis(1));
+            long waitedNs = System.nanoTime() - seenNs; // or more
+            held.forEach(fixture.node::answer);
+            AwaitBarrier sent = (AwaitBarrier) fixture.node.awaitHeldRequest();
+
+            assertThat(sent.deadlineNs()).isLessThanOrEqualTo(Session.forNode(LONG.toNanos()) - waitedNs);
+
+            fixture.node.answer(sent);
+            assertThat(await(round)).isEqualTo(3);
+            for (Thread wait : waits) {
+                assertThat(wait.join(LONG)).isTrue();
+            }
         }
     }
 }
