@@ -155,8 +155,13 @@ final class ClientServer implements RpcServer {
         try {
             first = first(slot, length);
             forEachFurther(slot, length, (at, bytes) -> further.add(further(at, bytes)));
-        } catch (LiteException e) { // for example, the node does not tell who the caller is
-            refuseLater(numbers(slot, length));
+        } catch (Throwable e) { // for example, the node does not tell who the caller is, or there is no memory for a
+            // message
+            try {
+                refuseLater(numbers(slot, length));
+            } catch (Throwable again) {
+                e.addSuppressed(again);
+            }
             throw e;
         }
         further.forEach(this::putAhead);

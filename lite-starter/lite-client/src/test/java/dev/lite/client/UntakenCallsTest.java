@@ -1,6 +1,8 @@
 package dev.lite.client;
 
 import static dev.lite.client.SessionFixture.LONG;
+import static dev.lite.client.SessionFixture.await;
+import static dev.lite.client.SessionFixture.start;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -19,6 +21,8 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Field;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -46,6 +50,40 @@ class UntakenCallsTest {
                     .isEqualTo("fail with 0 41: no thread of the application that serves \"f\" could take the call");
             fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 42, "two");
             assertThat(fixture.node.awaitReply()).isEqualTo("reply 42: two");
+        }
+    }
+
+    /** Whatever keeps the application from taking a call: here it is a caller of a wrong type. */
+    @Test
+    void aCallThatMeetsAnErrorIsRefusedWithThoseThatCameWithIt() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(op -> op == Op.RECEIVE);
+            ClientServer server = (ClientServer) fixture.lite.rpc().serve("f");
+            callers(server).put(1L, "not a caller");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(LONG));
+
+            fixture.node.completeWithTwoCalls(fixture.node.awaitHeldCommand(), 41, 42, "one");
+
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(ClassCastException.class);
+            String why = ": no thread of the application that serves \"f\" could take the call";
+            assertThat(List.of(fixture.node.awaitReply(), fixture.node.awaitReply()))
+                    .containsExactlyInAnyOrder("fail with 0 41" + why, "fail with 0 42" + why);
+        }
+    }
+
+    /** The callers that a server knows, by number. */
+    @SuppressWarnings("unchecked")
+    private static Map<Long, Object> callers(ClientServer server) {
+        return (Map<Long, Object>) field(field(server, "commands"), "origins");
+    }
+
+    private static Object field(Object object, String name) {
+        try {
+            Field field = object.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(object);
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError("%s has no field %s".formatted(object.getClass(), name), e);
         }
     }
 
@@ -112,12 +150,6 @@ class UntakenCallsTest {
     }
 
     private static Session session(SessionFixture fixture) {
-        try {
-            Field field = LiteClient.class.getDeclaredField("session");
-            field.setAccessible(true);
-            return (Session) field.get(fixture.lite);
-        } catch (ReflectiveOperationException e) {
-            throw new LinkageError("a client has no session", e);
-        }
+        return (Session) field(fixture.lite, "session");
     }
 }
