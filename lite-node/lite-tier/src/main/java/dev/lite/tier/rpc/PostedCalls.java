@@ -110,6 +110,10 @@ final class PostedCalls {
         try {
             boolean soon = call.isSoon() && binding.peer.pollRole().wasMine();
             post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY, soon);
+            // From here on another thread may have ended the call, and the slot may have another one.
+            if (post == Post.BUSY) {
+                call.later(() -> postLater(binding, slot, place, length, callId, call));
+            }
         } catch (RuntimeException | Error e) { // nobody else ends the call
             Unrecoverable.report(e);
             if (!slot.endPosted(call, RpcSlot.OWNED)) {
@@ -123,10 +127,7 @@ final class PostedCalls {
             }
             return true;
         }
-        // From here on another thread may have ended the call, and the slot may have another one.
-        if (post == Post.BUSY) {
-            call.later(() -> postLater(binding, slot, place, length, callId, call));
-        } else if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
+        if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
             call.lost(slot);
         }
         return true;
@@ -156,10 +157,15 @@ final class PostedCalls {
 
     /** The reply of a posted call is in its slot, which this thread owns. Never blocks. */
     void deliver(PostedCall call, FunctionClient target, RpcSlot slot) {
-        if (RpcReplies.isElsewhere(slot)) {
-            call.later(() -> deliverNow(call, target, slot));
-        } else {
+        if (!RpcReplies.isElsewhere(slot)) {
             deliverNow(call, target, slot);
+            return;
+        }
+        try {
+            call.later(() -> deliverNow(call, target, slot));
+        } catch (RuntimeException | Error e) { // no memory for a thread
+            call.measured();
+            fail(call, slot, e);
         }
     }
 
@@ -170,14 +176,25 @@ final class PostedCalls {
             length = RpcRequests.checkedLength(target, slot);
             target.replied(slot, length);
             replies.copy(slot, call.destination(length), length);
-        } catch (RuntimeException | Error e) { // also a defect: nobody else ends the call
-            Unrecoverable.report(e);
-            slot.giveBack();
-            call.failed(exception("the reply could not be taken", e));
+        } catch (RuntimeException | Error e) { // also a defect
+            fail(call, slot, e);
             return;
         }
-        slot.giveBack();
-        call.replied(length);
+        try {
+            replies.end(slot);
+        } finally {
+            call.replied(length);
+        }
+    }
+
+    /** The reply cannot be taken. Nobody else ends the call. */
+    private void fail(PostedCall call, RpcSlot slot, Throwable why) {
+        Unrecoverable.report(why);
+        try {
+            replies.end(slot);
+        } finally {
+            call.failed(exception("the reply could not be taken", why));
+        }
     }
 
     /** What a call or receive that no thread waits for ends with. */

@@ -100,7 +100,7 @@ final class RpcReplies {
     }
 
     /**
-     * Copies the reply of a call that is over. The thread owns the slot. Call it once for each reply.
+     * Copies the reply of a call that is over. The thread owns the slot. {@link #end} must follow.
      *
      * @param to has room for the length
      * @throws NodeUnreachableException if the reply is still at the server's node, and the connection is lost
@@ -126,11 +126,24 @@ final class RpcReplies {
             reads.read(peer, offset, to, length, Deadline.in(left));
         } catch (LmrUnavailableException e) {
             throw Thread.currentThread().isInterrupted() ? e : lost(peer, e);
-        } finally {
-            reportRead(peer, RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT));
         }
         if (!connected.test(peer)) {
             throw lost(peer, null);
+        }
+    }
+
+    /**
+     * Gives back the slot of a call that is over, whose reply was {@linkplain #copy copied} or cannot be. The thread owns the slot. If
+     * the reply is at the server's node, this reports that nobody reads it any more.
+     */
+    void end(RpcSlot slot) {
+        Peer peer = slot.peer;
+        try {
+            if (peer != null && status(slot) == RpcWire.REPLY_ELSEWHERE) {
+                reportRead(peer, RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT));
+            }
+        } finally {
+            slot.giveBack();
         }
     }
 

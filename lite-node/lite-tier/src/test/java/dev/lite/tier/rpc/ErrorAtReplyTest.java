@@ -6,26 +6,36 @@ import dev.lite.api.Lite;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A call that no thread waits for, and whose reply meets an error: for example, there is no memory for it. */
+/** A call whose reply meets an error: for example, there is no memory for it. */
 class ErrorAtReplyTest {
     private static final Duration LONG = Waits.seconds(20);
     private static final long LONG_NS = LONG.toNanos();
+    /** Too long for the slot of a short request, in bytes. */
+    private static final int LONG_REPLY = 4096;
 
     @TempDir(factory = InDevShm.class)
     Path root;
 
-    private static final class Failing extends PostedCall {
+    /** A call that no thread waits for. */
+    private static class Failing extends PostedCall {
         final CompletableFuture<RuntimeException> failed = new CompletableFuture<>();
 
         @Override
@@ -49,6 +59,14 @@ class ErrorAtReplyTest {
         }
     }
 
+    /** One that is not even given a thread. */
+    private static final class FailingAlone extends Failing {
+        @Override
+        protected void later(Runnable task) {
+            throw new StackOverflowError("on purpose");
+        }
+    }
+
     @Test
     void itFailsAndKeepsNoSlot() {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
@@ -68,5 +86,111 @@ class ErrorAtReplyTest {
             }
             session.close();
         }
+    }
+
+    private interface Calls {
+        /** Makes a call with a reply of {@link #LONG_REPLY}, which fails. */
+        void make(RpcServer server, FunctionClient client);
+    }
+
+    private static void callWithoutThread(RpcServer server, FunctionClient client, Failing call) {
+        assertThat(client.tryCall(MemorySegment.ofArray(new byte[8]), LONG_REPLY, LONG_NS, call))
+                .isTrue();
+        server.receive(LONG).reply(new byte[LONG_REPLY]);
+        assertThat(call.failed).succeedsWithin(LONG).isInstanceOf(RpcFailedException.class);
+    }
+
+    @Test
+    void oneThatIsLongKeepsNoSlotOfItsServerIfNoThreadWaitsForIt() {
+        withoutMemory((server, client) -> callWithoutThread(server, client, new Failing()));
+    }
+
+    @Test
+    void oneThatIsLongFailsAndKeepsNoSlotOfItsServerIfThereIsNoThreadForIt() {
+        withoutMemory((server, client) -> callWithoutThread(server, client, new FailingAlone()));
+    }
+
+    @Test
+    void oneThatIsLongKeepsNoSlotOfItsServerIfAThreadWaitsForIt() {
+        withoutMemory((server, client) -> {
+            CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+            Thread unused = Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    byte[] reply = client.call(new byte[8], LONG);
+                    thrown.completeExceptionally(new AssertionError("a reply of %d bytes".formatted(reply.length)));
+                } catch (Throwable e) {
+                    thrown.complete(e);
+                }
+            });
+            server.receive(LONG).reply(new byte[LONG_REPLY]);
+            assertThat(thrown).succeedsWithin(LONG).isInstanceOf(OutOfMemoryError.class);
+        });
+    }
+
+    private void withoutMemory(Calls calls) {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
+            CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG); // makes the ring
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(first).succeedsWithin(LONG);
+            engine(cluster, 0).caller().memory = length -> {
+                throw new OutOfMemoryError("on purpose");
+            };
+
+            calls.make(server, client);
+
+            Waits.until("the slot of the call is free", () -> slots(cluster, 0, 1) == 0);
+            Waits.until("the slot of the reply is free", () -> slots(cluster, 1, 0) == 0);
+            session.close();
+        }
+    }
+
+    /** Else its slot comes back only with the end of the connection. */
+    @Test
+    void aCallThatCannotWaitForItsBusyConnectionFailsAndKeepsNoSlot() {
+        SimulatedNetwork network =
+                new SimulatedNetwork(SimulatedOptions.seeded(1).withQueueDepth(8));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
+            CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG); // makes the ring
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(first).succeedsWithin(LONG);
+            network.pause("n1");
+            MemorySegment request = MemorySegment.ofArray(new byte[8]);
+            int posted = 0;
+            Failing last;
+            do {
+                last = new FailingAlone();
+                assertThat(client.tryCall(request, 8, LONG_NS, last)).isTrue();
+            } while (!last.failed.isDone() && ++posted < RpcSlots.SMALL_MAX / 2);
+            assertThat(last.failed).isCompletedWithValueMatching(RpcFailedException.class::isInstance);
+
+            network.resume("n1");
+
+            for (int call = 0; call < posted; call++) {
+                server.receive(LONG).reply(new byte[1]);
+            }
+            Waits.until("the slots of the calls are free", () -> slots(cluster, 0, 1) == 0);
+            session.close();
+        }
+    }
+
+    private static RpcEngine engine(TestCluster cluster, int node) {
+        return Inside.field(cluster.node(node), "rpc", RpcEngine.class);
+    }
+
+    /** The slots of a node that it uses for another one. */
+    private static int slots(TestCluster cluster, int node, int other) {
+        AtomicInteger found = new AtomicInteger();
+        Peer peer = Inside.field(cluster.node(node), "links", PeerLinks.class).peer(other);
+        Inside.field(engine(cluster, node), "slots", RpcSlots.class)
+                .forEachOf(Objects.requireNonNull(peer), slot -> found.incrementAndGet());
+        return found.get();
     }
 }
