@@ -4,6 +4,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.tier.rpc.PostedCall;
 import dev.lite.tier.rpc.PostedReceive;
@@ -177,17 +178,31 @@ final class RunningCommand {
         private void putFurther(long firstBytes) {
             int further = 0;
             long offset = FurtherCalls.after(firstBytes);
-            while (further < command.furtherMax()) {
-                long room = FurtherCalls.room(offset, slots.windowBytes());
-                ReceivedCall next = room < 0 ? null : further(room);
-                int length = next == null ? 0 : next.message().length;
-                if (next == null || !owner.received().putFurther(next, slots.window(command.slot()) + offset)) {
-                    break;
+            ReceivedCall next = null;
+            try {
+                while (further < command.furtherMax()) {
+                    long room = FurtherCalls.room(offset, slots.windowBytes());
+                    next = room < 0 ? null : further(room);
+                    int length = next == null ? 0 : next.message().length;
+                    if (next == null || !owner.received().putFurther(next, slots.window(command.slot()) + offset)) {
+                        break;
+                    }
+                    next = null;
+                    offset = FurtherCalls.after(offset, length);
+                    further++;
                 }
-                offset = FurtherCalls.after(offset, length);
-                further++;
+            } catch (RuntimeException | Error e) { // for example, no memory for the next one
+                Unrecoverable.report(e);
+                failFurther(next);
             }
-            slots.received(command.slot(), further);
+            slots.received(command.slot(), further); // those before it
+        }
+
+        /** @param next null: it has failed already */
+        private void failFurther(@Nullable ReceivedCall next) {
+            if (next != null) {
+                owner.received().failSoon(next, RpcStatus.NOT_SERVED, "the server's node could not hand the call over");
+            }
         }
 
         @Override

@@ -16,6 +16,7 @@ import dev.lite.session.protocol.SessionArea;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -28,6 +29,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -139,6 +141,34 @@ class FurtherCallsTest {
             assertAnswered(replies, i);
         }
         assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
+    }
+
+    /** Else nobody would answer the call that was received before it. */
+    @Test
+    void aFurtherCallForWhichTheNodeHasNoMemoryFailsAlone() {
+        RpcServer server = application.rpc().serve("f");
+        List<CompletableFuture<byte[]>> replies = queue(server, 4);
+        AtomicInteger taken = new AtomicInteger();
+        IntFunction<byte[]> memory = length -> {
+            if (taken.incrementAndGet() == 2) {
+                throw new OutOfMemoryError("on purpose");
+            }
+            return new byte[length];
+        };
+        Object rpc = Inside.field(cluster.node(0), "rpc", Object.class);
+        Inside.set(Inside.field(rpc, "arrivals", Object.class), "memory", memory);
+
+        RpcCall call = server.receive(GENEROUS);
+        assertThat(number(call)).isZero();
+        call = server.replyAndReceive(call, answer(call), GENEROUS);
+        assertThat(number(call)).isEqualTo(2);
+        call = server.replyAndReceive(call, answer(call), GENEROUS);
+        call.reply(answer(call));
+
+        assertNotServed(replies.get(1));
+        assertAnswered(replies, 0);
+        assertAnswered(replies, 2);
+        assertAnswered(replies, 3);
     }
 
     @Test

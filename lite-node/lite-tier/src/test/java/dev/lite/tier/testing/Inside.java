@@ -16,4 +16,15 @@ public final class Inside {
             throw new LinkageError("%s has no field %s".formatted(object.getClass(), name), e);
         }
     }
+
+    /** Sets a field of an object's class that is not final. */
+    public static void set(Object object, String name, Object value) {
+        try {
+            Field field = object.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            field.set(object, value);
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError("%s has no field %s".formatted(object.getClass(), name), e);
+        }
+    }
 }
