@@ -216,11 +216,21 @@ final class HomeBarrier {
             ticks = 0;
             auditing = true;
         }
+        boolean started = false;
         try {
             executor.execute(this::audit);
+            started = true;
         } catch (RejectedExecutionException e) {
             log.debug("barrier {}: the node stops", word.ref());
+        } finally {
+            if (!started) { // for example, no memory for a thread: a later tick tries again
+                endAudit();
+            }
         }
+    }
+
+    private synchronized void endAudit() {
+        auditing = false;
     }
 
     private void audit() {
@@ -241,9 +251,7 @@ final class HomeBarrier {
         } catch (LiteException e) {
             log.debug("barrier {}: the audit failed and will be retried: {}", word.ref(), e.getMessage());
         } finally {
-            synchronized (this) {
-                auditing = false;
-            }
+            endAudit();
         }
     }
 

@@ -226,10 +226,19 @@ final class HomeLock {
             auditing = true;
             tried = false;
         }
+        boolean started = false;
         try {
             executor.execute(this::audit);
+            started = true;
         } catch (RejectedExecutionException e) {
             log.debug("lock {}: the node stops", word.ref());
+        } finally {
+            if (!started) { // for example, no memory for a thread: a later tick tries again
+                synchronized (this) {
+                    auditing = false;
+                    tried = true;
+                }
+            }
         }
     }
 

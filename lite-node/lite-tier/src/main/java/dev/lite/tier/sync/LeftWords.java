@@ -42,12 +42,28 @@ final class LeftWords {
         }
         queue.add(word);
         if (waiting.getAndIncrement() == 0) {
+            boolean started = false;
             try {
                 executor.execute(this::sendAll);
+                started = true;
             } catch (RejectedExecutionException e) {
                 log.debug("the word {} is not reported: the node stops", word.ref());
+            } finally {
+                if (!started) { // for example, no memory for a thread: the next report starts one
+                    dropAll();
+                }
             }
         }
+    }
+
+    private void dropAll() {
+        int dropped;
+        do {
+            dropped = 0;
+            while (queue.poll() != null) {
+                dropped++;
+            }
+        } while (waiting.addAndGet(-dropped) > 0);
     }
 
     /** Whether reports wait. */

@@ -185,10 +185,16 @@ final class Retirement {
             return;
         }
         sweeping.set(true); // only one thread ticks
+        boolean started = false;
         try {
             executor.execute(this::sweep);
+            started = true;
         } catch (RejectedExecutionException e) {
             log.debug("unused words stay: the node stops");
+        } finally {
+            if (!started) { // for example, no memory for a thread: the next tick tries again
+                sweeping.set(false);
+            }
         }
     }
 
