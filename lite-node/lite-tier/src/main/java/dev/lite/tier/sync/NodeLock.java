@@ -216,7 +216,7 @@ final class NodeLock implements WordUser {
             if (LockWord.count(before) == 0) {
                 return new Hold(user, before + LockWord.DRAW, Hold.HELD, since);
             }
-            return enterDrawn(before, queued(user, before, since));
+            return enterDrawn(before, user, since);
         } catch (Mapping.NotMappedException | LmrFreedException | GivenUpException e) {
             return null; // the word moves or is dead, or the session gives it up; the slow path handles that
         }
@@ -265,10 +265,8 @@ final class NodeLock implements WordUser {
                 drawing.decrementAndGet(); // if a ticket was drawn after all, nobody claims it
             }
         }
-        boolean free = LockWord.count(before) == 0;
-        hold = queued(user, before, since);
-        enterDrawn(before, hold);
-        return free ? hold : await(hold, deadline);
+        hold = enterDrawn(before, user, since);
+        return LockWord.count(before) == 0 ? hold : await(hold, deadline);
     }
 
     private static Hold.Queued queued(LockUser user, long before, int since) {
@@ -276,9 +274,11 @@ final class NodeLock implements WordUser {
         return new Hold.Queued(user, LockWord.next(before), ahead == 0 ? Hold.HELD : Hold.WAITING, since, ahead == 1);
     }
 
-    private Hold enterDrawn(long before, Hold.Queued hold) {
+    /** Claims a ticket that was drawn. If that fails, the draw is over all the same: the home passes the ticket over. */
+    private Hold.Queued enterDrawn(long before, LockUser user, int since) {
         try {
             requireAlive(before);
+            Hold.Queued hold = queued(user, before, since);
             enter(hold);
             return hold;
         } finally {
