@@ -8,13 +8,17 @@ import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.NameRules;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The locks and barriers of one session. The session owns the locks that it holds. Any thread.
@@ -24,6 +28,8 @@ import org.jspecify.annotations.Nullable;
 public final class SessionSync implements TierSync {
     /** Maximum number of locks, and of barriers, that a session uses. */
     static final int NAMES_MAX = 16_384;
+
+    private static final Logger log = LoggerFactory.getLogger(SessionSync.class);
 
     private final SyncService service;
     private final String owner;
@@ -195,18 +201,30 @@ public final class SessionSync implements TierSync {
     @Override
     public void endWaits() {
         open = false;
-        locks.all().forEach(user -> user.lock().endWaits(this));
-        barriers.all().forEach(user -> user.barrier().endWaits(this));
+        forEach(locks, user -> user.lock().endWaits(this));
+        forEach(barriers, user -> user.barrier().endWaits(this));
     }
 
     /** Ends every wait and releases every lock. The session's data operations are over. */
     public void close() {
         endWaits();
         end = Deadline.in(timeout);
-        locks.all().forEach(user -> user.lock().releaseAll(this));
-        locks.all().forEach(locks::remove);
-        barriers.all().forEach(barriers::remove);
+        forEach(locks, user -> user.lock().releaseAll(this));
+        forEach(locks, locks::remove);
+        forEach(barriers, barriers::remove);
         service.forget(this);
+    }
+
+    /** A step of the end. If it fails for one, the others follow: nobody else would do it while the node lives. */
+    private <U extends UsedNames.User> void forEach(UsedNames<U> all, Consumer<U> step) {
+        for (U user : all.all()) {
+            try {
+                step.accept(user);
+            } catch (RuntimeException | Error e) {
+                Unrecoverable.report(e);
+                log.error("the end of the session of {} failed for \"{}\"", owner, user.name(), e);
+            }
+        }
     }
 
     static Duration positive(Duration deadline) {
