@@ -56,7 +56,11 @@ class GivenUpNamesTest {
     }
 
     private TierSync session(LiteNode node) {
-        TierSync made = FewNames.session(node, NAMES_MAX);
+        return session(node, NAMES_MAX);
+    }
+
+    private TierSync session(LiteNode node, int namesMax) {
+        TierSync made = FewNames.session(node, namesMax);
         sessions.add(made);
         return made;
     }
@@ -158,8 +162,13 @@ class GivenUpNamesTest {
     @Test
     void threadsThatLockRandomNamesOfALargerSetNeverHoldOneTogether() {
         TestCluster nodes = start(true, 2);
-        TierSync[] syncs = {session(nodes.node(0)), session(nodes.node(0)), session(nodes.node(1))};
-        int threadsOfEach = NAMES_MAX - 1; // each uses one name at a time
+        int threadsOfEach = 3; // each uses one name at a time
+        // A session gives up no lock that another session of its node uses: one that needs room finds five others in
+        // use, at most.
+        int namesMax = 2 * threadsOfEach;
+        TierSync[] syncs = {
+            session(nodes.node(0), namesMax), session(nodes.node(0), namesMax), session(nodes.node(1), namesMax)
+        };
         int[] counters = new int[8]; // plain: only the locks order the changes
         int rounds = Effort.times(1_500);
         List<CompletableFuture<Integer>> tasks = new ArrayList<>();
