@@ -155,8 +155,7 @@ final class ClientServer implements RpcServer {
         try {
             first = first(slot, length);
             forEachFurther(slot, length, (at, bytes) -> further.add(further(at, bytes)));
-        } catch (Throwable e) { // for example, the node does not tell who the caller is, or there is no memory for a
-            // message
+        } catch (Throwable e) { // for example: no memory for a message, or the node does not tell who the caller is
             try {
                 refuseLater(numbers(slot, length));
             } catch (Throwable again) {
