@@ -23,7 +23,7 @@ import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.curator.framework.state.ConnectionState;
-import org.apache.curator.retry.BoundedExponentialBackoffRetry;
+import org.apache.curator.retry.RetryForever;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.KeeperException.Code;
@@ -54,6 +54,7 @@ import org.slf4j.LoggerFactory;
 final class ZooKeeperSession implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(ZooKeeperSession.class);
     private static final int CLOSE_WAIT_MS = 2000;
+    private static final int RETRY_MS = 500;
     private static final byte[] EMPTY = {};
 
     /**
@@ -107,8 +108,10 @@ final class ZooKeeperSession implements AutoCloseable {
                 .connectString(connectString)
                 .sessionTimeoutMs(Integer.MAX_VALUE) // see ResumingZooKeeper
                 .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
-                // Only for the cache and the latch, which both start over after a reconnect.
-                .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
+                // Only for the caches and the latch. After a reconnect, a cache reads the children of a znode only if
+                // their
+                // version is another one than before. So a read that it gave up would be missing for ever.
+                .retryPolicy(new RetryForever(RETRY_MS))
                 // Use the configured servers, not the addresses that the servers publish.
                 .ensembleTracker(false)
                 .zookeeperFactory((servers, timeoutMs, watcher, readOnly) ->

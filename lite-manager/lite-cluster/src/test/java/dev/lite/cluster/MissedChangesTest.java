@@ -6,15 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.testing.Waits;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.zookeeper.ZooDefs.OpCode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -23,79 +19,11 @@ class MissedChangesTest {
     private static final String CLUSTER = "missed";
     private static final Duration SESSION_TIMEOUT = Waits.seconds(20);
 
+    /** Longer than ten attempts, with pauses of up to 1 s. */
+    private static final Duration OUTAGE = Duration.ofSeconds(13);
+
     @RegisterExtension
     static final RealZooKeeper zooKeeper = new RealZooKeeper();
-
-    /** Passes connections on to ZooKeeper while it is open. */
-    private static final class Gate implements AutoCloseable {
-        private final ServerSocket listening = new ServerSocket(0, 16, InetAddress.getLoopbackAddress());
-        private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
-        private final int port;
-        private volatile boolean open = true;
-
-        Gate(String connectString) throws IOException {
-            port = Integer.parseInt(connectString.substring(connectString.indexOf(':') + 1));
-            Thread.ofVirtual().start(this::accept);
-        }
-
-        String connectString() {
-            return "127.0.0.1:" + listening.getLocalPort();
-        }
-
-        private void accept() {
-            try {
-                while (true) {
-                    Socket client = listening.accept();
-                    Socket server = new Socket(InetAddress.getLoopbackAddress(), port);
-                    sockets.addAll(List.of(client, server));
-                    if (!open) {
-                        cut();
-                    }
-                    Thread.ofVirtual().start(() -> copy(client, server));
-                    Thread.ofVirtual().start(() -> copy(server, client));
-                }
-            } catch (IOException closed) {
-                cut();
-            }
-        }
-
-        private static void copy(Socket from, Socket to) {
-            try (from;
-                    to;
-                    InputStream in = from.getInputStream();
-                    OutputStream out = to.getOutputStream()) {
-                in.transferTo(out);
-            } catch (IOException cut) {
-                // Both ends are closed now.
-            }
-        }
-
-        void shut() {
-            open = false;
-            cut();
-        }
-
-        void open() {
-            open = true;
-        }
-
-        private void cut() {
-            for (Socket socket : sockets) {
-                try {
-                    socket.close();
-                } catch (IOException e) {
-                    throw new AssertionError(e);
-                }
-            }
-            sockets.clear();
-        }
-
-        @Override
-        public void close() throws IOException {
-            listening.close();
-            cut();
-        }
-    }
 
     private static CuratorDirectory open(String connectString) {
         return CuratorDirectory.open(new CuratorConfig(connectString, CLUSTER, SESSION_TIMEOUT, Waits.seconds(1)));
@@ -129,6 +57,32 @@ class MissedChangesTest {
                 Waits.until(
                         "the new functions are seen",
                         () -> watcher.nodesServing("new", DEADLINE).equals(List.of("a")));
+            }
+        }
+    }
+
+    /** The children of a znode are not read again while it has the same version of its children. */
+    @Test
+    void anOutageWhileTheRegistrationsAreReadHidesNone() throws IOException {
+        AtomicReference<Runnable> once = new AtomicReference<>();
+        CountDownLatch shut = new CountDownLatch(1);
+        try (CuratorDirectory node = open(zooKeeper.connectString());
+                Gate gate = new Gate(zooKeeper.connectString(), read -> {
+                    if (read.type() == OpCode.getChildren2 && read.path().endsWith("/live")) {
+                        once.getAndSet(() -> {}).run();
+                    }
+                })) {
+            NodeRecord there = node.register(advert("b"), DEADLINE);
+            once.set(() -> {
+                gate.shut();
+                shut.countDown();
+            });
+            try (CuratorDirectory watcher = open(gate.connectString())) {
+                Waits.await(shut);
+                Waits.pass(OUTAGE);
+                gate.open();
+
+                Waits.until("the node is seen", () -> watcher.nodes().equals(List.of(there)));
             }
         }
     }
