@@ -31,6 +31,7 @@ final class Resigning {
     /** So that epochs do not have to wait for long. */
     private static final int PAGE = 256;
 
+    private static final String WHAT = "sign the records again";
     private static final byte[] CONTENT = {'1'};
     private static final int ANY_VERSION = -1;
 
@@ -83,40 +84,39 @@ final class Resigning {
     }
 
     private void signOthers(Deadline deadline) {
-        Set<String> alive = new HashSet<>();
-        live.now(deadline).forEach(node -> alive.add(node.name()));
         List<String> others = new ArrayList<>();
         others.add(paths.epoch);
         others.add(paths.signed);
-        for (String node : children(paths.ids, deadline)) {
-            if (!alive.contains(node)) {
-                others.add(paths.id(node));
-            }
-        }
+        children(paths.ids, deadline).forEach(node -> others.add(paths.id(node)));
         children(paths.byId, deadline).forEach(id -> others.add(paths.byId + "/" + id));
         List<CompletableFuture<Answer<ZooKeeperSession.Data>>> reading =
                 others.stream().map(session::getData).toList();
+        List<ZooKeeperSession.Data> stale = new ArrayList<>();
         for (CompletableFuture<Answer<ZooKeeperSession.Data>> pending : reading) {
-            Answer<ZooKeeperSession.Data> found = session.await(pending, deadline, "sign the records again");
-            if (found.is(Code.NONODE)
-                    || found.get().current()
-                    || found.get().trusted().isEmpty()) {
-                continue;
+            Answer<ZooKeeperSession.Data> found = session.await(pending, deadline, WHAT);
+            if (!found.is(Code.NONODE)
+                    && !found.get().current()
+                    && found.get().trusted().isPresent()) {
+                stale.add(found.get());
             }
-            Answer<List<OpResult>> changed = session.await(
-                    session.multi(
-                            found.path(),
-                            List.of(session.setDataOp(
-                                    found.path(),
-                                    found.get().bytes(),
-                                    found.get().stat()))),
-                    deadline,
-                    "sign the records again");
-            if (changed.isOk()) {
-                signed++;
-            } else if (!changed.is(Code.BADVERSION) && !changed.is(Code.NONODE)) { // else: its writer has signed it
-                throw changed.unexpected();
+        }
+        // Read last: who registers later raises the version of its id, which is then not signed.
+        Set<String> alive = new HashSet<>();
+        live.now(deadline).forEach(node -> alive.add(paths.id(node.name())));
+        for (ZooKeeperSession.Data one : stale) {
+            if (!alive.contains(one.path())) {
+                sign(one, deadline);
             }
+        }
+    }
+
+    private void sign(ZooKeeperSession.Data stale, Deadline deadline) {
+        Op change = session.setDataOp(stale.path(), stale.bytes(), stale.stat());
+        Answer<List<OpResult>> changed = session.await(session.multi(stale.path(), List.of(change)), deadline, WHAT);
+        if (changed.isOk()) {
+            signed++;
+        } else if (!changed.is(Code.BADVERSION) && !changed.is(Code.NONODE)) { // else: its writer has signed it
+            throw changed.unexpected();
         }
     }
 
@@ -132,7 +132,6 @@ final class Resigning {
     }
 
     private List<String> children(String path, Deadline deadline) {
-        return session.await(session.children(path), deadline, "sign the records again")
-                .get();
+        return session.await(session.children(path), deadline, WHAT).get();
     }
 }

@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.apache.zookeeper.CreateMode;
@@ -65,8 +66,12 @@ class SignedRecordsTest {
     }
 
     private CuratorDirectory open(@Nullable String secret, boolean acceptUnsigned) {
-        CuratorDirectory directory = CuratorDirectory.open(
-                new CuratorConfig(zooKeeper.connectString(), cluster, Waits.seconds(5), Waits.seconds(1))
+        return open(zooKeeper.connectString(), secret, acceptUnsigned);
+    }
+
+    private CuratorDirectory open(String connectString, @Nullable String secret, boolean acceptUnsigned) {
+        CuratorDirectory directory =
+                CuratorDirectory.open(new CuratorConfig(connectString, cluster, Waits.seconds(5), Waits.seconds(1))
                         .withSigning(secret == null ? null : new Signing(secret, acceptUnsigned)));
         opened.add(directory);
         return directory;
@@ -357,6 +362,32 @@ class SignedRecordsTest {
         signAgain(open(OLD, true));
 
         assertThat(open(OLD).read("name", DEADLINE)).isPresent();
+    }
+
+    /** To sign an id again counts as a registration, so the node would seem to have another process that nobody knows. */
+    @Test
+    void theIdOfANodeThatRegistersMeanwhileIsNotSignedAgain() throws Exception {
+        CuratorDirectory before = open(OLD);
+        NodeRecord former = before.register(advert("a"), DEADLINE);
+        assertThat(before.create("name", bytes("content"), DEADLINE)).isTrue();
+        before.close();
+        CuratorDirectory node = open(OLD + "\n" + NEW);
+        AtomicInteger reads = new AtomicInteger();
+        CompletableFuture<NodeRecord> registered = new CompletableFuture<>();
+        try (Gate gate = new Gate(zooKeeper.connectString(), read -> {
+            // The first read is that of the start.
+            if (read.path().equals(paths.signed) && reads.incrementAndGet() == 2) {
+                registered.complete(node.register(advert("a"), DEADLINE));
+            }
+        })) {
+            CuratorDirectory manager = open(gate.connectString(), NEW + "\n" + OLD, false);
+            signAgain(manager);
+
+            NodeRecord now = registered.getNow(former);
+            assertThat(now.incarnation()).isGreaterThan(former.incarnation());
+            assertThat(manager.incarnationsNow(DEADLINE)).containsEntry(now.id(), now.incarnation());
+            manager.close();
+        }
     }
 
     private void signAgain(CuratorDirectory manager) throws KeeperException, InterruptedException {
