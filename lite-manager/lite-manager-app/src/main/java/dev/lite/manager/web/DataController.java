@@ -142,16 +142,26 @@ class DataController {
             if (bytes < 0 || bytes > most) {
                 throw Refusals.badValue("length", bytes, "0 to " + most);
             }
+            byte[] piece = new byte[PIECE_BYTES];
+            int part = read(handle, offset, piece, bytes);
+            // Only now: an error has a length of its own.
             response.setContentType(MediaType.APPLICATION_OCTET_STREAM_VALUE);
             response.setContentLengthLong(bytes);
             OutputStream out = response.getOutputStream();
-            byte[] piece = new byte[PIECE_BYTES];
-            for (long at = 0; at < bytes; at += PIECE_BYTES) {
-                int part = (int) Math.min(PIECE_BYTES, bytes - at);
-                handle.read(offset + at, MemorySegment.ofArray(piece).asSlice(0, part));
+            for (long at = 0; at < bytes; part = read(handle, offset + at, piece, bytes - at)) {
                 out.write(piece, 0, part);
+                at += part;
             }
         }
+    }
+
+    /** Reads the next piece; returns its length, 0 if no bytes are left. */
+    private static int read(LmrHandle handle, long offset, byte[] piece, long left) {
+        int part = (int) Math.min(piece.length, left);
+        if (part > 0) {
+            handle.read(offset, MemorySegment.ofArray(piece).asSlice(0, part));
+        }
+        return part;
     }
 
     @Operation(summary = "Write bytes into an LMR, at most 16 MiB in a request")
