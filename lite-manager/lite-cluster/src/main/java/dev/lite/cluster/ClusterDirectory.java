@@ -110,7 +110,10 @@ public interface ClusterDirectory extends AutoCloseable {
      */
     boolean acknowledge(NodeRecord as, long epoch, Duration deadline);
 
-    /** Adds a listener. It soon receives the current nodes, and the epoch if there is one. */
+    /**
+     * Adds a listener. It soon receives the current nodes, and the epoch if there is one; and what became of this process's
+     * registration, if that was made again or refused before.
+     */
     void addListener(DirectoryListener listener);
 
     /**

@@ -303,13 +303,13 @@ public final class InMemoryDirectory implements ClusterDirectory {
         Registration current = store.live.get(lost.name());
         if (current == null) {
             NodeRecord record = put(lost, store.claimId(lost.name(), lost.heldId()));
-            listeners.notifyLater(listener -> listener.registeredAgain(record));
+            listeners.notifyOfRegistration(listener -> listener.registeredAgain(record));
         } else if (current.owner() != this) {
             advert = null;
             registered = null;
             String reason = String.valueOf(
                     NodeIds.nameTaken(current.record(), Duration.ZERO).getMessage());
-            listeners.notifyLater(listener -> listener.registrationRefused(reason));
+            listeners.notifyOfRegistration(listener -> listener.registrationRefused(reason));
         }
     }
 

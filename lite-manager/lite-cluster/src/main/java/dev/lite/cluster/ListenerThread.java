@@ -13,6 +13,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,6 +26,8 @@ final class ListenerThread implements Executor, AutoCloseable {
 
     private final ExecutorService thread;
     private final List<DirectoryListener> listeners = new ArrayList<>(); // confined to the thread
+    /** What became last of the registration since it was made; for listeners that are added later. Confined to the thread. */
+    private @Nullable Consumer<DirectoryListener> registration;
 
     ListenerThread(String name) {
         // Not newSingleThreadExecutor: the JDK's cleaner keeps one that was not closed for ever, with everything behind
@@ -33,11 +36,25 @@ final class ListenerThread implements Executor, AutoCloseable {
                 1, Thread.ofPlatform().name(name).daemon().factory());
     }
 
-    /** Adds a listener and makes a first call to it, before any later notification. */
+    /** Adds a listener and makes a first call to it, before any later notification, and then {@link #notifyOfRegistration}'s last. */
     void add(DirectoryListener listener, Consumer<DirectoryListener> first) {
         execute(() -> {
             listeners.add(listener);
             callSafely(listener, first);
+            if (registration != null) {
+                callSafely(listener, registration);
+            }
+        });
+    }
+
+    /**
+     * Notifies all listeners that the registration was made again or refused, also those that are added later: a process may be
+     * paused after it has registered, and add its listener when that session has expired. Any thread; does not block.
+     */
+    void notifyOfRegistration(Consumer<DirectoryListener> call) {
+        execute(() -> {
+            registration = call;
+            boolean unused = notifyNow(call); // the log has the failures
         });
     }
 

@@ -261,7 +261,7 @@ final class Registrar implements AutoCloseable {
                         now.id(),
                         now.incarnation(),
                         before.incarnation());
-                listeners.notifyLater(listener -> listener.registeredAgain(now));
+                listeners.notifyOfRegistration(listener -> listener.registeredAgain(now));
             }
         } catch (ClusterUnavailableException e) {
             log.warn("The registration could not be verified: {}", e.getMessage());
@@ -270,7 +270,7 @@ final class Registrar implements AutoCloseable {
             advert = null;
             registered = null;
             log.error("The registration is lost: {}", e.getMessage());
-            listeners.notifyLater(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
+            listeners.notifyOfRegistration(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
         } catch (RuntimeException | Error e) { // without a next attempt the node would stay unregistered
             Unrecoverable.report(e);
             log.error("The registration could not be verified", e);

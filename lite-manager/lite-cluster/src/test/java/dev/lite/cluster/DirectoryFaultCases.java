@@ -41,6 +41,25 @@ interface DirectoryFaultCases extends DirectoryCases {
         Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
     }
 
+    /** A process may be paused between its registration and the call that adds its listener. */
+    @Test
+    default void aListenerThatIsAddedAfterTheRegistrationWasMadeAgainIsNotifiedOfIt() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+        expire(one);
+        Waits.until(
+                "it is registered again",
+                () -> other.nodes().stream().anyMatch(node -> node.incarnation() > before.incarnation()));
+        RecordingListener late = new RecordingListener();
+
+        one.addListener(late);
+
+        Waits.until("the listener is notified", () -> late.registeredAgain.equals(other.nodes()));
+        assertThat(one.acknowledge(late.registeredAgain.getFirst(), 0, DEADLINE))
+                .isTrue();
+    }
+
     @Test
     default void aNodeIsRegisteredAgainOnlyAfterItHasGivenUpItsOldRights() {
         ClusterDirectory one = open();

@@ -3,6 +3,7 @@ package dev.lite.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.testing.Waits;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +22,19 @@ class ListenerThreadTest {
 
             Waits.until("the last task ran", after::isDone);
             assertThat(after.join()).isSameAs(before.join());
+        }
+    }
+
+    /** The process must stop acting as the node, also if it was paused while it started. */
+    @Test
+    void aListenerThatIsAddedAfterTheRegistrationWasRefusedIsNotifiedOfIt() {
+        try (ListenerThread listeners = new ListenerThread("lite-directory-test")) {
+            RecordingListener late = new RecordingListener();
+            listeners.notifyOfRegistration(listener -> listener.registrationRefused("the name is taken"));
+
+            listeners.add(late, added -> {});
+
+            Waits.until("the listener is notified", () -> late.refused.equals(List.of("the name is taken")));
         }
     }
 }

@@ -14,6 +14,7 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.Epoch;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.cluster.LmrRecord;
@@ -31,6 +32,8 @@ import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -112,6 +115,36 @@ class FencingTest {
         removed.fetchAdd(0, 1);
         assertThat(handle.fetchAdd(0, 0)).isEqualTo(2);
         handle.free();
+    }
+
+    /** Its process may be paused for longer than its session lives. Without its acknowledgements nobody would ever be fenced. */
+    @Test
+    void aNodeWhoseFirstRegistrationIsLostWhileItStartsTakesPartUnderTheNextOne() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+
+        LiteNode late = cluster.start(cluster.config("n3"), FencingTest::losingTheFirstRegistration);
+
+        Waits.until(
+                "it knows its registration", () -> cluster.directory(0).nodes().contains(late.self()));
+        cluster.awaitConnections();
+        remove(cluster);
+        awaitFenced(cluster);
+    }
+
+    private static ClusterDirectory losingTheFirstRegistration(InMemoryDirectory directory) {
+        InvocationHandler handler = (seen, method, arguments) -> {
+            Object answer = method.invoke(directory, arguments);
+            if (answer instanceof NodeRecord first) {
+                directory.expireSession();
+                Waits.until(
+                        "it is registered again",
+                        () -> directory.nodesNow(Duration.ZERO).stream()
+                                .anyMatch(now -> now.id() == first.id() && now.incarnation() > first.incarnation()));
+            }
+            return answer;
+        };
+        return (ClusterDirectory) Proxy.newProxyInstance(
+                ClusterDirectory.class.getClassLoader(), new Class<?>[] {ClusterDirectory.class}, handler);
     }
 
     /** Nobody asks a removed node whether its links are cut, so the others may fence a node that still reaches it. */
