@@ -1,5 +1,6 @@
 package dev.lite.node;
 
+import dev.lite.process.ManagementAddress;
 import dev.lite.process.WebLimits;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.actuate.autoconfigure.web.server.ConditionalOnManagementPort;
@@ -7,6 +8,7 @@ import org.springframework.boot.actuate.autoconfigure.web.server.ManagementPortT
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.env.Environment;
 
 /**
  * The access to a management port of its own, and its limits: those of the node's port. Spring Boot imports this class into the context
@@ -21,6 +23,11 @@ class ManagementPortLimits {
     FilterRegistrationBean<ManagementAccess> managementPortFilter(
             NodeProperties properties, @Value("${management.endpoints.web.base-path:/actuator}") String basePath) {
         return new FilterRegistrationBean<>(new ManagementAccess(properties, basePath));
+    }
+
+    @Bean
+    ManagementAddress managementAddress(Environment environment) {
+        return new ManagementAddress(environment);
     }
 
     @Bean

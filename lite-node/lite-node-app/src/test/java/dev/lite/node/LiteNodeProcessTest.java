@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -382,6 +383,9 @@ class LiteNodeProcessTest {
             }
             TrickledRequest.awaitEnd(URI.create(health).getPort());
             int port = URI.create(health).getPort();
+            assertThatThrownBy(() -> new Socket("127.0.0.2", port).close())
+                    .as("an address of this host that is not server.address")
+                    .isInstanceOf(ConnectException.class);
             assertThat(statusFor("rebound.example", port, "/manage/lite"))
                     .as("a page of another site")
                     .isEqualTo("403");

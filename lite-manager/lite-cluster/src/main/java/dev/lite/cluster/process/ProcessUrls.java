@@ -23,7 +23,8 @@ public final class ProcessUrls {
 
     /**
      * The URL below which the management endpoints are. A management port of its own takes address and encryption from {@code
-     * management.server.*}, and from {@code server.*} where those are not set, as Spring Boot does.
+     * management.server.*}, and from {@code server.*} where those are not set: the encryption from Spring Boot, the address from
+     * {@code ManagementAddress}.
      */
     public String management() {
         String path = get("management.endpoints.web.base-path").orElse("/actuator");

@@ -1,5 +1,6 @@
 package dev.lite.manager.web;
 
+import dev.lite.process.ManagementAddress;
 import dev.lite.process.WebLimits;
 import java.util.Objects;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -9,6 +10,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
+import org.springframework.core.env.Environment;
 
 /**
  * Guards a management port of its own like the manager's port: the probes need no token, everything else does. Its server has
@@ -26,6 +28,11 @@ class ManagementPortAccess {
                 new FilterRegistrationBean<>(Objects.requireNonNull(ofManager.getFilter()));
         registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
         return registration;
+    }
+
+    @Bean
+    ManagementAddress managementAddress(Environment environment) {
+        return new ManagementAddress(environment);
     }
 
     @Bean

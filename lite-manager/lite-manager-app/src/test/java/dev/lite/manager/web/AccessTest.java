@@ -11,6 +11,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -135,6 +136,21 @@ class AccessTest {
                                     .header("Authorization", "Bearer " + TOKEN))
                             .body())
                     .contains("lite_manager_leads ");
+        }
+    }
+
+    @Test
+    void aManagementPortOfItsOwnListensWhereTheManagerDoes() throws IOException, InterruptedException {
+        try (RunningManager manager = new RunningManager(work, "--management.server.port=0")) {
+            int port = manager.property("local.management.port", Integer.class);
+
+            assertThat(manager.send(HttpRequest.newBuilder(
+                                    URI.create("http://127.0.0.1:%d/actuator/health".formatted(port))))
+                            .statusCode())
+                    .isEqualTo(200);
+            assertThatThrownBy(() -> new Socket("127.0.0.2", port).close())
+                    .as("another address of this host")
+                    .isInstanceOf(ConnectException.class);
         }
     }
 
