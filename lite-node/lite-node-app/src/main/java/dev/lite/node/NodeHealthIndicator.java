@@ -13,7 +13,7 @@ import org.springframework.stereotype.Component;
 
 /**
  * Reports the fabric to each node, or why there is none, and the use of the memory. Out of service while the cluster's
- * directory is unreachable: mapped LMRs still work, but nothing new can be mapped.
+ * directory is unreachable (mapped LMRs still work, but nothing new can be mapped), or the node's registration is lost.
  */
 @Component("nodeHealthIndicator")
 class NodeHealthIndicator extends AbstractHealthIndicator {
@@ -40,9 +40,11 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
     @Override
     protected void doHealthCheck(Health.Builder builder) {
         boolean available = directory.isAvailable();
-        (available ? builder.up() : builder.outOfService())
+        boolean member = node.isMember();
+        (available && member ? builder.up() : builder.outOfService())
                 .withDetail("cluster", cluster.name())
                 .withDetail("directory", available ? "available" : "unreachable")
+                .withDetail("registration", member ? "current" : "lost")
                 .withDetail("name", node.nodeName())
                 .withDetail("id", node.self().id())
                 .withDetail("socket", sessions.socket().toString())

@@ -522,6 +522,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return lmrs.drainMarks().isClosed();
     }
 
+    /**
+     * Whether the node takes part in the cluster: its registration was not lost, or was made again and the node's links have
+     * resumed. Operations on other nodes' memory fail or wait meanwhile.
+     */
+    public boolean isMember() {
+        return !fencing.isLost();
+    }
+
     /** Whether the node stops or has stopped. */
     boolean isClosed() {
         return closed;
