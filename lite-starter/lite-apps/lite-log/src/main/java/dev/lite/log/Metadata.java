@@ -46,9 +46,12 @@ final class Metadata {
         return log + ".log";
     }
 
-    /** Has the id of the metadata: the segments of a deleted log may not be free yet when a log of the same name is created. */
+    /**
+     * Has the id of the metadata: the segments of a deleted log may not be free yet when a log of the same name is created. Formatted
+     * without a locale: some write numbers with other digits, and all processes must use the same names.
+     */
     String segmentName(long number) {
-        return "%s/%x/%d".formatted(name(log), handle.id(), number);
+        return name(log) + "/" + Long.toHexString(handle.id()) + "/" + number;
     }
 
     /** Checks the name of a log, with room for the names of its segments and locks. */
