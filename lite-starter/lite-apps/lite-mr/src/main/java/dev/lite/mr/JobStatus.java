@@ -86,8 +86,10 @@ public record JobStatus(
         return json.append("},\"again\":").append(array(again)).append('}').toString();
     }
 
+    /** Not by a format: in some locales it has other digits than JSON. */
     private static void appendTasks(StringBuilder json, String phase, int done, int total) {
-        json.append(",\"%s\":{\"done\":%d,\"total\":%d}".formatted(phase, done, total));
+        json.append(',').append(quoted(phase)).append(":{\"done\":").append(done);
+        json.append(",\"total\":").append(total).append('}');
     }
 
     private static String array(List<String> texts) {
