@@ -288,8 +288,13 @@ final class LocalClusters {
         StringBuilder text = new StringBuilder();
         values.forEach((key, value) -> text.append("%s=%s%n".formatted(key, value.replace("\\", "\\\\"))));
         text.append("%s=%s%n".formatted(NAMESPACE, namespace()));
-        text.append("%s=%d%n".formatted(PID, ProcessHandle.current().pid()));
+        text.append("%s=%s%n".formatted(PID, ownPid()));
         return Files.writeString(Files.createTempFile(directory, name + ".", ".tmp"), text);
+    }
+
+    /** In the same digits in every locale, because records are compared. */
+    private static String ownPid() {
+        return Long.toString(ProcessHandle.current().pid());
     }
 
     private static String namespace() {
@@ -315,9 +320,10 @@ final class LocalClusters {
 
     /** Removes the record of a cluster whose start failed, if this process wrote it. */
     void release(String name) {
-        String own = Long.toString(ProcessHandle.current().pid());
         locked(() -> {
-            if (find(name).filter(noted -> own.equals(noted.getProperty(PID))).isPresent()) {
+            if (find(name)
+                    .filter(noted -> ownPid().equals(noted.getProperty(PID)))
+                    .isPresent()) {
                 delete(name);
             }
         });

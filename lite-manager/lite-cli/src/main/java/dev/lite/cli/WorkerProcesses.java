@@ -48,12 +48,12 @@ final class WorkerProcesses implements AutoCloseable {
     }
 
     /** This command in a process of its own. Unlike this one, it computes, so it gets both compilers and a heap. */
-    private List<String> java() {
+    List<String> java() {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:+UseSerialGC",
-                "-Xmx%dm".formatted(Math.max(1, heapBytes >> MIB_SHIFT))));
+                "-Xmx" + Math.max(1, heapBytes >> MIB_SHIFT) + "m")); // a format could have other digits
         String path = System.getProperty("java.class.path");
         boolean isExecutableJar = path.endsWith(".jar") && !path.contains(":");
         command.addAll(isExecutableJar ? List.of("-jar", path) : List.of("-cp", path, LiteMain.class.getName()));

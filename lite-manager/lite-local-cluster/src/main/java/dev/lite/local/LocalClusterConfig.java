@@ -185,9 +185,9 @@ record LocalClusterConfig(
         }
         int index = 0;
         for (Map.Entry<String, String> principal : principals.entrySet()) {
-            command.add("--lite.node.principals[%d].name=%s".formatted(index, principal.getKey()));
-            command.add("--lite.node.principals[%d].token=%s".formatted(index, principal.getValue()));
-            index++;
+            String prefix = "--lite.node.principals[" + index++ + "].";
+            command.add(prefix + "name=" + principal.getKey());
+            command.add(prefix + "token=" + principal.getValue());
         }
         nodeProperties.forEach((key, value) -> command.add("--%s=%s".formatted(key, value)));
         return command;
