@@ -135,6 +135,11 @@ final class Execution {
         Pairs pairs = new Pairs(record);
         Runnable addDeferred = () -> addDeferred(record, input);
         try (Source source = Source.open(worker.lite(), input)) {
+            if (source.size() < end) { // else its records would be missing without a word
+                throw new MrException(
+                        "%s has %d bytes for this worker, and had at least %d for the master: another file has this path here, or it became shorter"
+                                .formatted(input, source.size(), end));
+            }
             RecordReader reader = new RecordReader(source, record, format, start, end, addDeferred);
             while (reader.next()) {
                 checkCancelled();

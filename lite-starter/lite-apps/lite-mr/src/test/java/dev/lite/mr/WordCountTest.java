@@ -1,6 +1,7 @@
 package dev.lite.mr;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
@@ -9,14 +10,20 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.mr.jobs.WordCount;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,6 +63,33 @@ class WordCountTest {
             cluster.worker(0, 1);
             JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file)));
             assertThat(TestTexts.counts(result)).isEqualTo(TestTexts.countWords(file));
+        }
+    }
+
+    @Test
+    void aFileThatIsShorterForAWorkerFailsTheJobInsteadOfCountingLess() {
+        Path file = TestTexts.write(directory.resolve("text"), 2, 400);
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            JobSpec spec = JobSpec.of(WordCount.class, Input.file(file)).withWorkerWait(Waits.seconds(60));
+            AtomicBoolean first = new AtomicBoolean(true);
+            // The master has cut the file, and there is no worker before it is shorter.
+            assertThatThrownBy(() -> master.run(spec, status -> {
+                        if (first.getAndSet(false)) {
+                            truncate(file, 1_000);
+                            cluster.worker(0, 1);
+                        }
+                    }))
+                    .isInstanceOf(MrException.class)
+                    .hasMessageContaining("file " + file + " has 1000 bytes for this worker");
+        }
+    }
+
+    private static void truncate(Path file, long bytes) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            channel.truncate(bytes);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
