@@ -92,7 +92,7 @@ final class Plan {
         /** Whether it gets no second copy, because there was no memory for two. */
         private boolean isAlone;
 
-        /** Those of the accepted execution. */
+        /** Those of the execution that was accepted last. */
         private Map<String, Long> counters = Map.of();
 
         private String againReason = "";
@@ -171,13 +171,14 @@ final class Plan {
                 .count();
     }
 
-    /** The counters of the tasks that are done, each once. */
+    /**
+     * The counters of the accepted executions, of each task once. Also of those that were lost: if the result does not need them
+     * again, they do not run again.
+     */
     Map<String, Long> counters() {
         Map<String, Long> sums = new HashMap<>();
         for (Task task : tasks) {
-            if (task.isDone()) {
-                task.counters.forEach((name, value) -> sums.merge(name, value, Long::sum));
-            }
+            task.counters.forEach((name, value) -> sums.merge(name, value, Long::sum));
         }
         return sums;
     }

@@ -50,6 +50,26 @@ class PlanTest {
         assertThat(slow.dirty).isFalse();
     }
 
+    /** No reduce task needs it again, so it never runs again. */
+    @Test
+    void theCountersOfAMapTaskThatIsLostAfterItsResultsWereUsedStay() {
+        Plan.Task first = next(slow, 0);
+        Plan.Task second = next(fast, 0);
+        assertThat(plan.accept(first, slow, NOTHING, Map.of("records", 1L), SECOND))
+                .isTrue();
+        assertThat(plan.accept(second, fast, NOTHING, Map.of("records", 10L), SECOND))
+                .isTrue();
+        plan.finished(slow, List.of());
+        plan.finished(fast, List.of());
+        Plan.Task reduce = next(fast, SECOND);
+        assertThat(plan.accept(reduce, fast, NOTHING, Map.of("keys", 5L), 2 * SECOND))
+                .isTrue();
+        assertThat(plan.lose(slow, "killed")).isNull();
+        assertThat(plan.root().state).isEqualTo(Plan.State.DONE);
+        assertThat(plan.next(fast, 3 * SECOND)).isNull();
+        assertThat(plan.counters()).isEqualTo(Map.of("records", 11L, "keys", 5L));
+    }
+
     /** Both threads have done a map task; the fast one has written its results, and has nothing to do. */
     private void awaitResultsOfSlow() {
         Plan.Task first = next(slow, 0);
