@@ -17,7 +17,8 @@ public sealed interface Output {
 
     /**
      * A new LMR of this name, which lives until it is freed. It has the pairs as {@code int key length, int value length, key, value},
-     * little-endian. No LMR is made if there is no pair.
+     * little-endian. No LMR is made if there is no pair. Up to 256 MiB it is complete as soon as its name exists. A larger one exists while
+     * it is written, and stays incomplete if the master is killed meanwhile.
      */
     static Output lmr(String name) {
         return new Lmr(name);

@@ -11,6 +11,8 @@ import dev.lite.mr.data.RunReader;
 import dev.lite.mr.job.Job;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,7 +46,7 @@ final class ResultWriter {
     }
 
     /**
-     * Writes the output as a whole or not at all.
+     * Writes the output as a whole or not at all; a larger LMR than fits into memory has its name while it is written.
      *
      * @throws LiteException if the result was lost; the writer can be used again
      */
@@ -107,7 +109,31 @@ final class ResultWriter {
         while (reader.next()) {
             pairCount++;
         }
-        LmrHandle output = lite.memory().malloc(LmrSpec.of(run.bytes()).withName(name));
+        LmrSpec spec = LmrSpec.of(run.bytes()).withName(name);
+        if (run.bytes() <= MEMORY_BYTES_MAX) {
+            publish(run, spec);
+        } else {
+            copy(run, spec);
+        }
+    }
+
+    /** The LMR gets its name when it is complete: nobody maps a part, also if this process is killed meanwhile. */
+    private void publish(Run run, LmrSpec spec) {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment content = arena.allocate(run.bytes());
+            long offset = 0;
+            for (Run.Piece piece : run.pieces()) {
+                try (LmrHandle source = lite.memory().map(piece.id(), Permission.READ)) {
+                    source.read(0, content.asSlice(offset, piece.bytes()));
+                }
+                offset += piece.bytes();
+            }
+            lite.memory().register(spec, content).unmap();
+        }
+    }
+
+    private void copy(Run run, LmrSpec spec) {
+        LmrHandle output = lite.memory().malloc(spec);
         boolean complete = false;
         try {
             long offset = 0;

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.tcp.TcpFabricProvider;
@@ -14,6 +16,8 @@ import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -22,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
@@ -182,6 +187,49 @@ class WordCountTest {
             assertThat(toLmr.pairCount()).isEqualTo(expected.size());
             assertThat(readPairs(lite, "counts")).isEqualTo(expected);
         }
+    }
+
+    @Test
+    void nobodyFindsAnOutputLmrBeforeItIsComplete() {
+        Path file = TestTexts.write(directory.resolve("text"), 6, 1_000);
+        try (TestCluster cluster = TestCluster.start(2, ARENA)) {
+            Lite reader = cluster.embedded(1);
+            AtomicBoolean found = new AtomicBoolean();
+            MapReduce master = cluster.master(
+                    watched(cluster.embedded(0), () -> found.set(found.get() || exists(reader, "counts"))));
+            cluster.worker(1, 1);
+            master.run(JobSpec.of(WordCount.class, Input.file(file)).withOutput(Output.lmr("counts")));
+            assertThat(found).isFalse();
+            assertThat(readPairs(reader, "counts")).isEqualTo(TestTexts.countWords(file));
+        }
+    }
+
+    private static boolean exists(Lite lite, String name) {
+        try (LmrHandle lmr = lite.memory().map(name, Permission.READ)) {
+            return lmr.size() > 0;
+        } catch (LmrNotFoundException e) {
+            return false;
+        }
+    }
+
+    /** A session that does something before each copy between LMRs, and before it creates one with content. */
+    private static Lite watched(Lite lite, Runnable before) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    if (Set.of("memcpy", "register").contains(method.getName())) {
+                        before.run();
+                    }
+                    try {
+                        return method.invoke(lite.memory(), arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
     }
 
     @Test
