@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,7 @@ final class Crew implements RpcHandler, AutoCloseable {
     static final int UNKNOWN_WORKER = 1;
 
     private static final int WORKERS_MAX = 1024;
+    private static final long NUMBER_FIRST_MAX = 1L << 62;
     private static final long LONG_POLL_NS = 500_000_000;
     private static final Duration RELEASE = Duration.ofSeconds(10);
 
@@ -34,8 +36,13 @@ final class Crew implements RpcHandler, AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Map<Long, RemoteWorker> workers = new TreeMap<>();
-    private long lastWorker;
-    private long lastJob;
+    /**
+     * Numbers of workers and of jobs. They begin at random: a thread that returns late from a job of a former master asks this one, which has
+     * the same function, with the numbers of that one.
+     */
+    private long lastWorker = ThreadLocalRandom.current().nextLong(NUMBER_FIRST_MAX);
+
+    private long lastJob = ThreadLocalRandom.current().nextLong(NUMBER_FIRST_MAX);
     private @Nullable Current current;
     private JobStatus idle = JobStatus.NONE;
     private boolean closed;

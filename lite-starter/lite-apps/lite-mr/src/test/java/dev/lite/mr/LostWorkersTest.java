@@ -2,7 +2,12 @@ package dev.lite.mr;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
 import dev.lite.mr.job.Job;
+import dev.lite.mr.jobs.WordCount;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -186,7 +191,7 @@ class LostWorkersTest {
         try (TestCluster cluster = TestCluster.start(2, 64 << 20)) {
             MapReduce master = cluster.master(cluster.embedded(0));
             CompletableFuture<JobResult> running = CompletableFuture.supplyAsync(
-                    () -> master.run(spec(dev.lite.mr.jobs.WordCount.class).withWorkerWait(Waits.seconds(30))));
+                    () -> master.run(spec(WordCount.class).withWorkerWait(Waits.seconds(30))));
             Waits.until("the job has begun", () -> master.status().phase().equals("map"));
             cluster.worker(1, 1);
             assertThat(TestTexts.counts(get(running))).isEqualTo(TestTexts.countWords(file));
@@ -200,10 +205,49 @@ class LostWorkersTest {
             for (int i = 0; i < 2; i++) {
                 try (MapReduce master = MapReduce.open(cluster.embedded(0), TestCluster.GROUP)) {
                     TestCluster.awaitWorkers(master, 1);
-                    assertThat(TestTexts.counts(master.run(spec(dev.lite.mr.jobs.WordCount.class))))
+                    assertThat(TestTexts.counts(master.run(spec(WordCount.class))))
                             .isEqualTo(TestTexts.countWords(file));
                 }
             }
         }
+    }
+
+    /** The masters follow each other at one node, as those of a JobRunner do, and each of them has one worker at first. */
+    @Test
+    void aThreadThatReturnsFromTheJobOfAFormerMasterIsNotTakenForOneOfTheNext() {
+        Path other = TestTexts.write(directory.resolve("other"), 13, 4_000);
+        try (TestCluster cluster = TestCluster.start(1, 64 << 20)) {
+            MapReduce former = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 1);
+            TestCluster.awaitWorkers(former, 1);
+            CompletableFuture<JobResult> failed =
+                    CompletableFuture.supplyAsync(() -> former.run(spec(SlowJobs.SlowMap.class)));
+            long unused = gate.awaitStopped();
+            former.close();
+            assertThat(failed).failsWithin(Waits.seconds(60));
+
+            Lite lite = cluster.embedded(0);
+            MapReduce next = cluster.master(lite);
+            registerSilent(lite);
+            assertThat(next.workers()).isEqualTo(1);
+            CompletableFuture<JobResult> running = CompletableFuture.supplyAsync(() ->
+                    next.run(JobSpec.of(WordCount.class, Input.file(other)).withSplitBytes(1_000)));
+            Waits.until("the job has begun", () -> next.status().phase().equals("map"));
+            gate.open();
+            assertThat(TestTexts.counts(get(running))).isEqualTo(TestTexts.countWords(other));
+        }
+    }
+
+    /** A worker that never asks for a task. */
+    private static void registerSilent(Lite lite) {
+        LmrHandle life = lite.memory().malloc(LmrSpec.of(Long.BYTES).withDefaultPermissions(Permission.READ));
+        byte[] request = new Wire.Out(Wire.Ask.REGISTER)
+                .text("silent")
+                .text(lite.nodeName())
+                .number(1)
+                .number(life.id())
+                .toBytes("a registration");
+        assertThat(lite.rpc().callAny(MapReduce.function(TestCluster.GROUP), request, Waits.seconds(10)))
+                .isNotEmpty();
     }
 }
