@@ -214,10 +214,17 @@ lite.manager.token-file=/etc/lite/secret/manager-token
 lite.manager.start-deadline=60s
 {{- end -}}
 
-{{/* Properties of users. The chart computes its own ones from values, and other objects depend on them. */}}
+{{/*
+Properties of users. The chart computes its own ones from values, and other objects depend on them. Spring takes drainTimeout for
+drain-timeout.
+*/}}
 {{- define "lite.moreProperties" -}}
+{{- $own := list }}
+{{- range regexFindAll "(?m)^[^#=\\s]+=" .own -1 }}
+{{- $own = append $own (trimSuffix "=" . | replace "-" "" | lower) }}
+{{- end }}
 {{- range $name, $value := .more }}
-{{- if regexMatch (printf "(?m)^%s=" (regexQuoteMeta $name)) $.own }}
+{{- if has ($name | replace "-" "" | lower) $own }}
 {{- fail (printf "%s has %s, which the chart sets itself from another value" $.of $name) }}
 {{- end }}
 {{- /* A large number of a file is a floating-point one, which Helm would write with an exponent. */}}

@@ -81,6 +81,14 @@ class ChartSchemaTest {
                 .hasMessageContaining("manager.properties has server.port");
     }
 
+    /** Else the node would drain for longer than the pod's grace period. */
+    @Test
+    void aPropertyThatTheChartSetsIsRefusedInTheOtherSpellingsThatTheProcessesAccept() {
+        assertThatThrownBy(
+                        () -> Chart.render("lite", "plain", Map.of("node.properties.lite\\.node\\.drainTimeout", "5m")))
+                .hasMessageContaining("node.properties has lite.node.drainTimeout, which the chart sets itself");
+    }
+
     @Test
     void aSocketsPathIsNotTooLong() {
         String directory = "/run/" + "x".repeat(100);
