@@ -216,10 +216,13 @@ lite.manager.start-deadline=60s
 
 {{/*
 Properties of users. The chart computes its own ones from values, and other objects depend on them. Spring takes drainTimeout for
-drain-timeout.
+drain-timeout, and prefers a variable of the container to a property.
 */}}
 {{- define "lite.moreProperties" -}}
-{{- $own := list }}
+{{- $own := list "lite.exitmessagefile" }}
+{{- range .variables }}
+{{- $own = append $own (replace "-" "" .) }}
+{{- end }}
 {{- range regexFindAll "(?m)^[^#=\\s]+=" .own -1 }}
 {{- $own = append $own (trimSuffix "=" . | replace "-" "" | lower) }}
 {{- end }}

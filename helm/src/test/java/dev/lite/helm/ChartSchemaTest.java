@@ -89,6 +89,20 @@ class ChartSchemaTest {
                 .hasMessageContaining("node.properties has lite.node.drainTimeout, which the chart sets itself");
     }
 
+    /** The variable would win, and the property would have no effect. */
+    @ParameterizedTest
+    @CsvSource({
+        "node, lite.node.name",
+        "node, lite.node.tcp.bind",
+        "node, lite.node.managementUrl",
+        "manager, lite.manager.name"
+    })
+    void aPropertyForWhichTheContainerHasAVariableIsRefused(String component, String name) {
+        String value = component + ".properties." + name.replace(".", "\\.");
+        assertThatThrownBy(() -> Chart.render("lite", "plain", Map.of(value, "other")))
+                .hasMessageContaining("%s.properties has %s, which the chart sets itself".formatted(component, name));
+    }
+
     @Test
     void aSocketsPathIsNotTooLong() {
         String directory = "/run/" + "x".repeat(100);
