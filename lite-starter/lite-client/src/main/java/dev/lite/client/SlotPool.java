@@ -34,6 +34,7 @@ final class SlotPool {
 
     private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long UNWATCHED_POLL_NS = 100_000;
+    private static final long RETURNED_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final VarHandle LONGS = MethodHandles.arrayElementVarHandle(long[].class);
 
     private final int slots;
@@ -362,7 +363,9 @@ final class SlotPool {
                     return false;
                 }
                 try {
-                    returned.awaitNanos(leftNs);
+                    // Polls, because no one signals when the owner of a slot notes another handle than the one before
+                    // it.
+                    returned.awaitNanos(Math.min(leftNs, RETURNED_POLL_NS));
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }

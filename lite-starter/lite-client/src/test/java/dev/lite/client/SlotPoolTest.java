@@ -213,4 +213,21 @@ class SlotPoolTest {
         pool.release(slot);
         assertThat(pool.awaitNoneFor(77, soon())).isTrue();
     }
+
+    /** Its owner may keep it for very long, as a receive does. */
+    @Test
+    void awaitNoneForSeesThatTheOwnerOfASlotWorksForAnotherHandle() throws InterruptedException {
+        SlotPool pool = new SlotPool(1, slot -> false);
+        pool.workFor(pool.tryAcquire(), 77);
+        pool.release(0);
+        assertThat(pool.tryAcquire()).as("its owner has noted nothing yet").isZero();
+        AtomicBoolean none = new AtomicBoolean();
+        Thread unmapping = Thread.ofPlatform().start(() -> none.set(pool.awaitNoneFor(77, in(Duration.ofSeconds(60)))));
+        while (unmapping.getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+        }
+        pool.workFor(0, 78);
+        assertThat(unmapping.join(Duration.ofSeconds((long) (10 * SCALE)))).isTrue();
+        assertThat(none).isTrue();
+    }
 }
