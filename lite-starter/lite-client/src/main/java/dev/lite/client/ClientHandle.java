@@ -376,6 +376,11 @@ final class ClientHandle implements LmrHandle {
                         session.deadlineNs(),
                         request -> session.free(request, lh),
                         null);
+        freed();
+    }
+
+    /** The LMR was freed, or will be. */
+    void freed() {
         if (state.compareAndSet(MAPPED, FREED)) {
             session.use().unmapped();
         }

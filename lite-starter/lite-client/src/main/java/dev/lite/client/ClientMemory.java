@@ -128,24 +128,37 @@ final class ClientMemory implements LtMemory {
                         session::free);
         ClientHandle handle = new ClientHandle(session, prepared);
         boolean written = false;
+        boolean published = false;
         try {
             handle.write(0, segment);
             written = true;
+            publish(spec, prepared.lh());
+            published = true;
         } finally {
-            if (!written && session.isOpen()) {
-                handle.free();
+            try {
+                if (!written && session.isOpen()) {
+                    handle.free();
+                }
+            } finally {
+                if (!published) {
+                    handle.freed();
+                }
             }
         }
+        return handle;
+    }
+
+    private void publish(LmrSpec spec, long lh) {
+        long timeoutNs = session.deadlineNs();
         session.requests()
                 .ask(
                         "publication of a registered LMR of %d bytes".formatted(spec.size()),
                         Done.class,
                         timeoutNs,
-                        request -> new Publish(request, Session.forNode(timeoutNs), prepared.lh()),
+                        request -> new Publish(request, Session.forNode(timeoutNs), lh),
                         // The node frees an LMR that it could not publish; a late publication must leave nothing
                         // behind.
-                        (request, none) -> session.free(request, prepared.lh()));
-        return handle;
+                        (request, none) -> session.free(request, lh));
     }
 
     @Override

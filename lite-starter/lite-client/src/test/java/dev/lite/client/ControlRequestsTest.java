@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
@@ -103,6 +104,22 @@ class ControlRequestsTest {
             fixture.node.answer(late);
 
             assertThat(fixture.node.awaitRequest(Free.class).lh()).isEqualTo(late.lh());
+        }
+    }
+
+    @Test
+    void aRegistrationThatFailsCountsNoHandle() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                Arena arena = Arena.ofShared()) {
+            fixture.node.holdRequests(Publish.class::isInstance);
+            CompletableFuture<LmrHandle> registered =
+                    start(() -> fixture.lite.memory().register(LmrSpec.of(64).withName("x"), arena.allocate(64)));
+            long id = fixture.node.awaitHeldRequest().requestId();
+            fixture.node.reply(
+                    new Failed(id, LiteException.Code.LMR_EXISTS.number(), RpcStatus.UNKNOWN, "another one has it"));
+            assertThatThrownBy(() -> await(registered)).isInstanceOf(LmrExistsException.class);
+
+            assertThat(fixture.lite.statistics().handles()).isZero();
         }
     }
 
