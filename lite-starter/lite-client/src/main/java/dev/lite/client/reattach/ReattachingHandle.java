@@ -92,12 +92,14 @@ final class ReattachingHandle implements LmrHandle {
 
     /** The handle of an open session; maps the LMR again if the session was lost. */
     Bound<LmrHandle> current(Deadline deadline) {
-        if (viewed != null && !mapped.session().isOpen()) {
-            mapped = low(viewed.current(deadline)); // two threads at a time make two equal views
-        }
         Bound<LmrHandle> current = mapped;
         if (current.session().isOpen()) {
             return current;
+        }
+        if (viewed != null) { // also if that session has ended since: a view maps nothing itself
+            Bound<LmrHandle> next = low(viewed.current(deadline));
+            mapped = next; // two threads at a time make two equal views
+            return next;
         }
         keeper.requireNoLostLocks(current.session());
         return keeper.waiting(() -> mapAgain(current, deadline));

@@ -25,6 +25,9 @@ public final class FakeHandle {
     /** Runs at the beginning of each call. */
     public volatile Runnable whenCalled = () -> {};
 
+    /** Runs before a view of another priority is made. */
+    public volatile Runnable whenPrioritized = () -> {};
+
     private final FakeLite session;
     private final String name;
     private final long id;
@@ -66,6 +69,10 @@ public final class FakeHandle {
             case "permissions" -> Set.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
             case "toString" -> name;
             case "hashCode" -> 1;
+            case "withPriority" -> {
+                whenPrioritized.run();
+                yield handle();
+            }
             case "unmap" -> {
                 unmaps.incrementAndGet();
                 yield null;

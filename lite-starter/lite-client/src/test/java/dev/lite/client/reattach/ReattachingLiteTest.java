@@ -15,6 +15,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeLite;
@@ -572,6 +573,24 @@ class ReattachingLiteTest {
         assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(LmrFreedException.class);
         assertThat(lite.nodes()).hasSize(2);
         assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(LmrFreedException.class);
+    }
+
+    /** A mapping of its own would not end with the handle. */
+    @Test
+    void aViewOfLowPriorityWhoseNextSessionEndsAtOnceMapsNothingItself() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        LmrHandle low = handle.withPriority(Priority.LOW);
+        whenMapping = () -> {
+            if (sessions.size() == 2) {
+                FakeLite second = sessions.getLast();
+                second.known("a").whenPrioritized = second::lose;
+            }
+        };
+        sessions.getLast().lose();
+        assertThat(low.getLong(0)).isEqualTo(5);
+        assertThat(handle.getLong(0)).isEqualTo(5);
+        assertThat(sessions).hasSize(3);
+        assertThat(sessions.getLast().deadlines).as("mappings").hasSize(1);
     }
 
     @Test
