@@ -9,11 +9,13 @@ import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.os.UnixServerSocket;
+import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
 import dev.lite.session.protocol.SessionMessage.Refused;
 import dev.lite.session.protocol.SessionProtocol;
@@ -145,6 +147,18 @@ class AttachTest {
             assertThatThrownBy(() -> handle.write(0, new byte[1])).isInstanceOf(SessionLostException.class);
             assertThatThrownBy(() -> lite.memory().map("table", Permission.READ))
                     .isInstanceOf(SessionLostException.class);
+        }
+    }
+
+    /** Else a malloc that the node has done would fail, and leave its memory behind. */
+    @Test
+    void aHandleOfASessionThatAttachesAgainNeedsNoFurtherRequest() {
+        node.holdRequests(Describe.class::isInstance);
+        AttachOptions options = options().withReattach(true).withDeadline(Waits.seconds(5));
+        try (Lite lite = Lite.attach(options);
+                LmrHandle handle = lite.memory().malloc(LmrSpec.of(64))) {
+            handle.putLong(0, 8);
+            assertThat(handle.getLong(0)).isEqualTo(8);
         }
     }
 }

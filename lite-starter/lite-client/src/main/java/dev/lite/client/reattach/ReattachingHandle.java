@@ -41,7 +41,6 @@ final class ReattachingHandle implements LmrHandle {
     private final long id;
     private final @Nullable String name;
     private final long size;
-    private final Set<Permission> permissions;
     private final ReentrantLock mapping = new ReentrantLock();
 
     /** The handle of one session; written under {@link #mapping}. */
@@ -59,7 +58,6 @@ final class ReattachingHandle implements LmrHandle {
         id = handle.id();
         name = handle.name().orElse(null);
         size = handle.size();
-        permissions = handle.permissions();
         mapped = first;
     }
 
@@ -69,7 +67,6 @@ final class ReattachingHandle implements LmrHandle {
         id = viewed.id;
         name = viewed.name;
         size = viewed.size;
-        permissions = viewed.permissions;
         mapped = low(viewed.mapped);
     }
 
@@ -116,7 +113,7 @@ final class ReattachingHandle implements LmrHandle {
             Lite session = keeper.openCounted(deadline);
             keeper.requireNoLostLocks(
                     lost.session()); // again: this may be a later session than that of the caller's lock
-            LmrHandle handle = mapAt(session, deadline);
+            LmrHandle handle = mapAt(session, lost.value().permissions(), deadline);
             if (handle.id() != id) {
                 handle.unmap();
                 throw new LmrFreedException(
@@ -141,7 +138,8 @@ final class ReattachingHandle implements LmrHandle {
         }
     }
 
-    private LmrHandle mapAt(Lite session, Deadline deadline) {
+    /** @param permissions those of the former mapping, which that tells without its node since its session has ended */
+    private LmrHandle mapAt(Lite session, Set<Permission> permissions, Deadline deadline) {
         if (deadline.passed()) {
             throw new LiteTimeoutException(deadline.expired("mapping %s again".formatted(describe())));
         }
