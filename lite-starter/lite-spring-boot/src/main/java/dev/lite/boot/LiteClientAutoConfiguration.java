@@ -18,9 +18,9 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.StringUtils;
 
 /**
- * A session with this host's node and its {@link LtMemory}, {@link LtRpc} and {@link LtSync}. The session opens before the
- * application's own beans are created and closes after they are destroyed. It {@linkplain AttachOptions#withReattach attaches
- * again} after a restart of the node.
+ * A session with this host's node and its {@link LtMemory}, {@link LtRpc} and {@link LtSync}. The session opens before
+ * the beans that use it are created, and closes after they are destroyed. It {@linkplain AttachOptions#withReattach attaches again}
+ * after a restart of the node.
  */
 @AutoConfiguration
 @ConditionalOnClass(Lite.class)

@@ -14,11 +14,14 @@ import org.aopalliance.intercept.MethodInvocation;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.AopInfrastructureBean;
 import org.springframework.aop.framework.autoproxy.AbstractBeanFactoryAwareAdvisingPostProcessor;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.aop.support.DefaultPointcutAdvisor;
 import org.springframework.aop.support.StaticMethodMatcherPointcut;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -43,6 +46,8 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     /** As many as there are such methods in the application's classes. */
     private final transient Map<MethodClassKey, LockedMethod> methods = new ConcurrentHashMap<>();
 
+    private transient @Nullable ConfigurableListableBeanFactory beans;
+
     LiteLockPostProcessor(
             ObjectProvider<Lite> session,
             ObjectProvider<LtSync> sync,
@@ -55,6 +60,27 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
         this.advisor = new DefaultPointcutAdvisor(new Locked(), (MethodInterceptor) this::invoke);
         setBeforeExistingAdvisors(true); // a transaction ends before its lock does
         setProxyTargetClass(environment.getProperty("spring.aop.proxy-target-class", Boolean.class, true));
+    }
+
+    @Override
+    public void setBeanFactory(BeanFactory factory) {
+        super.setBeanFactory(factory);
+        if (factory instanceof ConfigurableListableBeanFactory listable) {
+            beans = listable;
+        }
+    }
+
+    /** No injection shows that such a bean needs the locks: the context destroys them after it, and after those that use it. */
+    @Override
+    public Object postProcessAfterInitialization(Object bean, String name) {
+        Object processed = super.postProcessAfterInitialization(bean, name);
+        ConfigurableListableBeanFactory its = beans;
+        if (its != null && !(bean instanceof AopInfrastructureBean) && isEligible(AopUtils.getTargetClass(bean))) {
+            for (String locks : its.getBeanNamesForType(LtSync.class, true, false)) {
+                its.registerDependentBean(locks, name);
+            }
+        }
+        return processed;
     }
 
     /** The methods with the annotation. */

@@ -3,11 +3,16 @@ package dev.lite.boot.lock;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientAutoConfiguration;
+import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeSync;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -16,6 +21,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.DisposableBean;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.scheduling.annotation.Async;
@@ -87,6 +93,33 @@ class LiteLockTests {
             assertThat(sync.held).isEmpty();
             assertThat(sync.lastDeadline()).isEqualTo(Duration.ofSeconds(7));
         });
+    }
+
+    record Diary(List<String> held) {}
+
+    record Worker(Stock stock, Diary diary) implements DisposableBean {
+        @Override
+        public void destroy() {
+            diary.held().addAll(stock.held()); // like the last task of a pool
+        }
+    }
+
+    /** Nothing injects the session into them. */
+    @Test
+    void theSessionOutlivesTheBeansWithLockedMethodsAndThoseThatCallThem() {
+        FakeLite lite = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"));
+        List<String> held = new ArrayList<>();
+        new ApplicationContextRunner()
+                .withConfiguration(
+                        AutoConfigurations.of(LiteClientAutoConfiguration.class, LiteLockAutoConfiguration.class))
+                .withPropertyValues("shop.name=acme", "shop.wait=250ms")
+                .withBean(Diary.class, () -> new Diary(held))
+                .withBean(Stock.class, () -> new Stock(lite.sync()))
+                .withBean(Worker.class)
+                .withBean(Lite.class, () -> lite)
+                .run(context -> assertThat(context).hasNotFailed());
+        assertThat(lite.isOpen()).isFalse();
+        assertThat(held).containsExactly("stock");
     }
 
     /** The caller would take the exception for that of a method that did not run, and call again. */
