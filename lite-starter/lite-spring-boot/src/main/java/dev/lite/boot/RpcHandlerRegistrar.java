@@ -12,6 +12,8 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.commons.logging.Log;
@@ -212,8 +214,16 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
         running = false;
         keepAlive = null;
         notifyAll();
-        servers.forEach(RpcHandlerRegistrar::close);
+        closeAll(servers);
         servers.clear();
+    }
+
+    /** At the same time: if the node hangs, each waits for the session's deadline. */
+    private static void closeAll(List<RpcServer> servers) {
+        try (ExecutorService closing = Executors.newThreadPerTaskExecutor(
+                Thread.ofVirtual().name("lite-rpc-stop").factory())) {
+            servers.forEach(server -> closing.execute(() -> close(server)));
+        }
     }
 
     /** Closes the functions. The beans of the handlers are destroyed after the callback: when the calls under way have ended. */

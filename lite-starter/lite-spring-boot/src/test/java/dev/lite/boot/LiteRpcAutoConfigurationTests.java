@@ -181,6 +181,20 @@ class LiteRpcAutoConfigurationTests {
         });
     }
 
+    /** A node that hangs keeps each close for the session's deadline; one after the other, the stop would be killed. */
+    @Test
+    void theFunctionsAreClosedAtTheSameTime() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            CountDownLatch closing = new CountDownLatch(rpc.handlers.size());
+            rpc.whenClosing = () -> {
+                closing.countDown();
+                Waits.await(closing);
+            };
+            context.getBean(RpcHandlerRegistrar.class).stop();
+            assertThat(rpc.handlers).isEmpty();
+        });
+    }
+
     /** As one that comes through a channel while its function ends. */
     @Test
     void aCallThatBeginsAfterTheLastOneHasEndedIsDeclined() {

@@ -41,6 +41,9 @@ public final class FakeRpc implements LtRpc {
     /** Runs at the beginning of each registration. */
     public volatile Runnable whenRegistering = () -> {};
 
+    /** Runs at the beginning of each close of a server. */
+    public volatile Runnable whenClosing = () -> {};
+
     /** What the next registrations throw, one each. */
     public final Queue<Error> errors = new ConcurrentLinkedQueue<>();
 
@@ -93,6 +96,7 @@ public final class FakeRpc implements LtRpc {
 
             @Override
             public void close() {
+                whenClosing.run();
                 if (closeRefusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
                     throw new LiteTimeoutException("the node is busy");
                 }
