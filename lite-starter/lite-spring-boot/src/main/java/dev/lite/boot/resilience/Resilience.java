@@ -7,6 +7,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcFailedException;
 import io.github.resilience4j.bulkhead.Bulkhead;
 import io.github.resilience4j.bulkhead.BulkheadConfig;
 import io.github.resilience4j.bulkhead.BulkheadRegistry;
@@ -159,20 +160,20 @@ final class Resilience {
     }
 
     /**
-     * A call that was permitted failed. A timeout says nothing about the node: a slow handler, a full port and the caller's own quota
-     * cause it, too. While this host's node is away, no failure says anything about the called node.
+     * A call that was permitted failed. Only its failure by the other side shows that the node works. A timeout says nothing about the
+     * node: a slow handler, a full port and the caller's own quota cause it, too. Nor does a call that did not begin, for example because
+     * its request is too long. While this host's node is away, no failure says anything about the called node.
      */
     void failed(@Nullable CircuitBreaker circuitBreaker, long beginNs, Throwable failure) {
         if (circuitBreaker == null) {
             return;
         }
-        if (failure instanceof LiteTimeoutException
-                || (failure instanceof NodeUnreachableException && !lite.isOpen())) {
-            circuitBreaker.releasePermission();
-        } else if (failure instanceof NodeUnreachableException) {
+        if (failure instanceof RpcFailedException) {
+            succeeded(circuitBreaker, beginNs);
+        } else if (failure instanceof NodeUnreachableException && lite.isOpen()) {
             circuitBreaker.onError(System.nanoTime() - beginNs, TimeUnit.NANOSECONDS, failure);
         } else {
-            succeeded(circuitBreaker, beginNs);
+            circuitBreaker.releasePermission();
         }
     }
 

@@ -103,6 +103,25 @@ class LiteResilienceTests {
                 });
     }
 
+    /** For example because its request is too long. */
+    @Test
+    void aCallThatFailsBeforeItsNodeAnswersClosesNoCircuitBreaker() {
+        serve(false);
+        runner.withPropertyValues("lite.client.resilience.circuit-breaker.permitted-calls-in-half-open-state=1")
+                .run(context -> {
+                    LtRpc rpc = context.getBean(LtRpc.class);
+                    assertUnreachable(rpc, 5);
+                    CircuitBreaker circuitBreaker = circuitBreakers.circuitBreaker("lite-node-2");
+                    circuitBreaker.transitionToHalfOpenState();
+                    lite.rpc().unreachable = false;
+                    lite.rpc().failures.add(new LimitExceededException("the request is too long"));
+                    assertThatThrownBy(() -> call(rpc)).isInstanceOf(LimitExceededException.class);
+                    assertThat(circuitBreaker.getState()).isEqualTo(CircuitBreaker.State.HALF_OPEN);
+                    call(rpc);
+                    assertThat(circuitBreaker.getState()).isEqualTo(CircuitBreaker.State.CLOSED);
+                });
+    }
+
     @Test
     void asynchronousCallsCountToo() {
         serve(false);
