@@ -26,6 +26,7 @@ import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -121,11 +122,35 @@ final class Resilience {
     /**
      * Asks the rate limiter and the circuit breaker. If it returns, {@link #succeeded} or {@link #failed} must follow.
      *
+     * @param callDeadline of the call
+     * @return what is left of that
      * @throws LimitExceededException when the application makes too many calls
+     * @throws LiteTimeoutException when the wait for the rate limiter took all of the deadline
      * @throws NodeUnreachableException when the circuit breaker is open
      */
-    void begin(@Nullable CircuitBreaker circuitBreaker) {
-        if (rateLimiter != null && !rateLimiter.acquirePermission()) {
+    Duration begin(@Nullable CircuitBreaker circuitBreaker, Duration callDeadline) {
+        Duration left = rateLimiter == null ? callDeadline : acquire(rateLimiter, callDeadline);
+        if (circuitBreaker == null) {
+            return left;
+        }
+        try {
+            circuitBreaker.acquirePermission();
+            return left;
+        } catch (CallNotPermittedException e) {
+            throw new NodeUnreachableException(
+                    "the circuit breaker \"%s\" is %s: %.0f %% of the last calls did not reach the node"
+                            .formatted(
+                                    circuitBreaker.getName(),
+                                    circuitBreaker.getState(),
+                                    circuitBreaker.getMetrics().getFailureRate()),
+                    e);
+        }
+    }
+
+    private static Duration acquire(RateLimiter rateLimiter, Duration callDeadline) {
+        Objects.requireNonNull(callDeadline, "deadline");
+        long beganNs = System.nanoTime();
+        if (!rateLimiter.acquirePermission()) {
             throw new LimitExceededException(
                     "the rate limiter \"%s\" permits %s in %s; this application makes more (lite.client.resilience.rate-limiter)"
                             .formatted(
@@ -136,20 +161,15 @@ final class Resilience {
                                             rateLimiter.getRateLimiterConfig().getLimitRefreshPeriod(),
                                             ChronoUnit.MILLIS)));
         }
-        if (circuitBreaker == null) {
-            return;
-        }
-        try {
-            circuitBreaker.acquirePermission();
-        } catch (CallNotPermittedException e) {
-            throw new NodeUnreachableException(
-                    "the circuit breaker \"%s\" is %s: %.0f %% of the last calls did not reach the node"
+        Duration left = callDeadline.minusNanos(System.nanoTime() - beganNs);
+        if (callDeadline.isPositive() && !left.isPositive()) { // the call itself refuses one that never was
+            throw new LiteTimeoutException(
+                    "the wait for the rate limiter \"%s\" took all of the deadline of %s; the call was not done"
                             .formatted(
-                                    circuitBreaker.getName(),
-                                    circuitBreaker.getState(),
-                                    circuitBreaker.getMetrics().getFailureRate()),
-                    e);
+                                    rateLimiter.getName(),
+                                    DurationStyle.SIMPLE.print(callDeadline, ChronoUnit.MILLIS)));
         }
+        return left;
     }
 
     /** A call that was permitted had an answer, also an error of its handler: its node works. */

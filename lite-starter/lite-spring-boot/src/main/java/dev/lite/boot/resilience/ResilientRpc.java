@@ -14,7 +14,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Asks the rate limiter and the node's circuit breaker before each call and message; guards handlers with bulkheads. Any thread. */
@@ -57,8 +57,8 @@ final class ResilientRpc implements LtRpc {
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
         NodeInfo.checkName(node);
-        boolean unused = permitted(resilience.circuitBreaker(node), () -> {
-            rpc.send(node, port, message, deadline);
+        boolean unused = permitted(resilience.circuitBreaker(node), deadline, left -> {
+            rpc.send(node, port, message, left);
             return true;
         });
     }
@@ -68,12 +68,13 @@ final class ResilientRpc implements LtRpc {
         return rpc.messages(port);
     }
 
-    private <T> T permitted(@Nullable CircuitBreaker circuitBreaker, Supplier<T> call) {
-        resilience.begin(circuitBreaker);
+    /** @param call gets what is left of the deadline */
+    private <T> T permitted(@Nullable CircuitBreaker circuitBreaker, Duration deadline, Function<Duration, T> call) {
+        Duration left = resilience.begin(circuitBreaker, deadline);
         long beginNs = System.nanoTime();
         T result;
         try {
-            result = call.get();
+            result = call.apply(left);
         } catch (RuntimeException | Error e) {
             resilience.failed(circuitBreaker, beginNs, e);
             throw e;
@@ -114,21 +115,21 @@ final class ResilientRpc implements LtRpc {
 
         @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
-            return permitted(circuitBreaker, () -> client.call(request, reply, deadline));
+            return permitted(circuitBreaker, deadline, left -> client.call(request, reply, left));
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
-            return permitted(circuitBreaker, () -> client.call(request, deadline));
+            return permitted(circuitBreaker, deadline, left -> client.call(request, left));
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-            resilience.begin(circuitBreaker);
+            Duration left = resilience.begin(circuitBreaker, deadline);
             long beginNs = System.nanoTime();
             CompletableFuture<byte[]> started;
             try {
-                started = client.callAsync(request, deadline);
+                started = client.callAsync(request, left);
             } catch (RuntimeException | Error e) {
                 resilience.failed(circuitBreaker, beginNs, e);
                 throw e;

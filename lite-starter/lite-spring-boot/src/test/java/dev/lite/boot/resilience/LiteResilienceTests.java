@@ -14,6 +14,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcOutcome;
 import dev.lite.boot.AttachOptionsCustomizer;
@@ -22,6 +23,7 @@ import dev.lite.client.fake.FakeLite;
 import dev.lite.testing.Waits;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerRegistry;
+import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
 import io.github.resilience4j.retry.RetryRegistry;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -34,6 +36,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -359,6 +362,30 @@ class LiteResilienceTests {
                     assertThatThrownBy(() -> call(rpc))
                             .isInstanceOf(LimitExceededException.class)
                             .hasMessageContaining("permits 2 calls in 3600000ms");
+                });
+    }
+
+    @Test
+    void theWaitForTheRateLimiterIsPartOfTheDeadlineOfACall() {
+        serve(true);
+        RateLimiterRegistry rateLimiters = RateLimiterRegistry.ofDefaults();
+        runner.withBean(RateLimiterRegistry.class, () -> rateLimiters)
+                .withPropertyValues("lite.client.resilience.rate-limiter.enabled=true")
+                .run(context -> {
+                    LtRpc rpc = context.getBean(LtRpc.class);
+                    rateLimiters.rateLimiter("lite").getEventPublisher().onSuccess(acquired -> Waits.pass(SHORT));
+                    call(rpc);
+                    assertThat(lite.rpc().lastDeadline()).isLessThanOrEqualTo(DEADLINE.minus(SHORT));
+                    RpcClient client = rpc.bind("node-2", "f");
+                    for (ThrowingCallable late : List.<ThrowingCallable>of(
+                            () -> client.call(new byte[0], SHORT),
+                            () -> client.call(EMPTY, EMPTY, SHORT),
+                            () -> client.callAsync(new byte[0], SHORT),
+                            () -> rpc.send("node-2", "p", EMPTY, SHORT))) {
+                        assertThatThrownBy(late)
+                                .isInstanceOf(LiteTimeoutException.class)
+                                .hasMessageContaining("the rate limiter \"lite\"");
+                    }
                 });
     }
 
