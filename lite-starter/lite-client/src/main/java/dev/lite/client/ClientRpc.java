@@ -38,7 +38,10 @@ final class ClientRpc implements LtRpc {
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
     private final RpcCommandPath commands;
+    /** Functions that are called. */
     private final Map<Target, CallTarget> targets = new ConcurrentHashMap<>();
+
+    private final OpenSenders senders;
 
     private record Target(RpcKind kind, String node, String name) {
         /** A call of it, for messages. */
@@ -51,6 +54,7 @@ final class ClientRpc implements LtRpc {
 
     ClientRpc(Session session) {
         commands = new RpcCommandPath(session);
+        senders = new OpenSenders(session.requests());
     }
 
     @Override
@@ -87,9 +91,15 @@ final class ClientRpc implements LtRpc {
         Durations.requirePositive(deadline);
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         long beganNs = System.nanoTime();
-        CallTarget target = opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)), timeoutNs);
-        long none = call(target, Priority.HIGH, NO_CONTEXT, message, EMPTY, RpcCommandPath.leftNs(timeoutNs, beganNs));
-        assert none == 0;
+        Target target = new Target(RpcKind.SENDER, node, LtRpc.checkName(port));
+        OpenSenders.Sender sender = senders.enter(target, () -> open(target, timeoutNs));
+        try {
+            long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
+            long none = call(sender.target(), Priority.HIGH, NO_CONTEXT, message, EMPTY, leftNs);
+            assert none == 0;
+        } finally {
+            sender.exit();
+        }
     }
 
     @Override
@@ -103,14 +113,18 @@ final class ClientRpc implements LtRpc {
             return known;
         }
         // Two threads may open it at the same time: both numbers are valid, and the node limits them.
-        CallTarget opened = new CallTarget(
+        CallTarget opened = open(target, timeoutNs);
+        CallTarget first = targets.putIfAbsent(target, opened);
+        return first == null ? opened : first;
+    }
+
+    private CallTarget open(Target target, long timeoutNs) {
+        return new CallTarget(
                 commands.session(),
                 commands.open(target.kind(), target.node(), target.name(), timeoutNs),
                 target.node(),
                 target.what(),
                 target.kind() == RpcKind.CLIENT);
-        CallTarget first = targets.putIfAbsent(target, opened);
-        return first == null ? opened : first;
     }
 
     /** Calls of low priority go through the node, which orders them. */

@@ -278,6 +278,15 @@ final class ControlRequests {
         }
     }
 
+    /** Sends a request without waiting for its reply; returns false if the session has reached its limit of requests under way. */
+    boolean tryPost(LongFunction<Request> make) {
+        if (!permits.tryAcquire()) {
+            return false;
+        }
+        send(permits, make);
+        return true;
+    }
+
     private void send(Semaphore heldPermit, LongFunction<Request> make) {
         long id = lastId.incrementAndGet();
         pending.put(id, new Pending(new CompletableFuture<>(), null, heldPermit));

@@ -176,6 +176,29 @@ class SessionRpcTest {
         }
     }
 
+    private static void sendTo(SessionFixture fixture, int port) {
+        fixture.lite.rpc().send("n", "answer-" + port, MemorySegment.ofArray(bytes("x")), LONG);
+    }
+
+    /** The node limits how much a session has open. */
+    @Test
+    void aSessionThatSendsToEverNewPortsClosesThoseThatItUsesNoMore() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            int ports = 1024 + 50;
+            for (int port = 0; port < ports; port++) {
+                sendTo(fixture, port);
+            }
+            Set<Long> closed = new HashSet<>();
+            for (int count = 0; count < 50; count++) {
+                closed.add(fixture.node.awaitRequest(RpcClose.class).id());
+            }
+            assertThat(closed).hasSize(50);
+            for (int port = 0; port < ports; port++) {
+                sendTo(fixture, port); // opens it again
+            }
+        }
+    }
+
     @Test
     void aCallThatTimedOutQuarantinesItsSlot() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
