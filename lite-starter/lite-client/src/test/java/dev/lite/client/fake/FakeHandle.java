@@ -28,6 +28,9 @@ public final class FakeHandle {
     /** Runs before a view of another priority is made. */
     public volatile Runnable whenPrioritized = () -> {};
 
+    /** Runs before an unmap. */
+    public volatile Runnable whenUnmapping = () -> {};
+
     private final FakeLite session;
     private final String name;
     private final long id;
@@ -74,6 +77,7 @@ public final class FakeHandle {
                 yield handle();
             }
             case "unmap" -> {
+                whenUnmapping.run();
                 unmaps.incrementAndGet();
                 yield null;
             }

@@ -6,8 +6,12 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.InjectionPoint;
 import org.springframework.core.annotation.MergedAnnotation;
@@ -93,23 +97,26 @@ final class LiteRegions implements AutoCloseable {
         }
     }
 
-    /** Unmaps all handles, also if one of them fails. */
+    /** Unmaps all handles, also if one of them fails. At the same time: if the node hangs, each waits for the session's deadline. */
     @Override
     public void close() {
-        RuntimeException first = null;
-        for (LazyHandle handle : handles.values()) {
-            try {
-                handle.unmap();
-            } catch (RuntimeException e) {
-                if (first == null) {
-                    first = e;
-                } else {
-                    first.addSuppressed(e);
-                }
-            }
+        Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
+        try (ExecutorService unmapping = Executors.newThreadPerTaskExecutor(
+                Thread.ofVirtual().name("lite-regions").factory())) {
+            handles.values().forEach(handle -> unmapping.execute(() -> unmap(handle, failures)));
         }
+        RuntimeException first = failures.poll();
         if (first != null) {
+            failures.forEach(first::addSuppressed);
             throw first;
+        }
+    }
+
+    private static void unmap(LazyHandle handle, Queue<RuntimeException> failures) {
+        try {
+            handle.unmap();
+        } catch (RuntimeException e) {
+            failures.add(e);
         }
     }
 }

@@ -122,6 +122,37 @@ class LiteRegionTests {
         assertThat(lite.get().known("shop/counters").unmaps).hasValue(1);
     }
 
+    static class Pair {
+        final List<LmrHandle> handles;
+
+        Pair(@LiteRegion("left") LmrHandle left, @LiteRegion("right") LmrHandle right) {
+            handles = List.of(left, right);
+        }
+    }
+
+    /** A node that hangs keeps each unmap for the session's deadline. */
+    @Test
+    void theHandlesAreUnmappedAtTheSameTime() {
+        FakeLite lite = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"))
+                .knowing("left", 7)
+                .knowing("right", 8);
+        CountDownLatch unmapping = new CountDownLatch(2);
+        for (String name : List.of("left", "right")) {
+            lite.known(name).whenUnmapping = () -> {
+                unmapping.countDown();
+                Waits.await(unmapping);
+            };
+        }
+        runner.withBean(Lite.class, () -> lite).withBean(Pair.class).run(context -> {
+            context.getBean(Pair.class)
+                    .handles
+                    .forEach(handle -> assertThat(handle.id()).isPositive());
+            context.getBean(LiteRegions.class).close();
+        });
+        assertThat(lite.known("left").unmaps).hasValue(1);
+        assertThat(lite.known("right").unmaps).hasValue(1);
+    }
+
     @Test
     void anLmrWithoutASizeMustExist() {
         runner.withBean(Reader.class).run(context -> {
