@@ -363,8 +363,7 @@ final class SlotPool {
                     return false;
                 }
                 try {
-                    // Polls, because no one signals when the owner of a slot notes another handle than the one before
-                    // it.
+                    // Polls, because no one signals when the new owner of a slot notes its handle.
                     returned.awaitNanos(Math.min(leftNs, RETURNED_POLL_NS));
                 } catch (InterruptedException kept) {
                     interrupted = true;
