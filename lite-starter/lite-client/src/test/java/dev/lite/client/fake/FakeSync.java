@@ -24,6 +24,9 @@ public final class FakeSync implements LtSync {
     /** The names of the locks that are held, in their order. */
     public final List<String> held = new CopyOnWriteArrayList<>();
 
+    /** The names of the locks that were opened, in their order. */
+    public final List<String> opened = new CopyOnWriteArrayList<>();
+
     /** What the next releases throw, one each. */
     public final Queue<RuntimeException> releaseFailures = new ConcurrentLinkedQueue<>();
 
@@ -63,6 +66,7 @@ public final class FakeSync implements LtSync {
             lose.run();
         }
         requireOpen();
+        opened.add(name);
         return new LtLock() {
             @Override
             public String name() {

@@ -3,6 +3,7 @@ package dev.lite.boot.lock;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
+import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientProperties;
 import java.lang.reflect.Method;
@@ -27,6 +28,7 @@ import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.annotation.AnnotationUtils;
 import org.springframework.core.env.Environment;
+import org.springframework.util.ConcurrentLruCache;
 
 /**
  * Puts the beans whose methods have {@link LiteLock} behind proxies. As a post-processor it is created before the beans it needs, so
@@ -36,15 +38,20 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
 
     private static final long serialVersionUID = 1L;
 
+    /** Names may depend on arguments. */
+    private static final int LOCKS_MAX = 256;
+
     private static final Log log = LogFactory.getLog(LiteLockPostProcessor.class);
 
     private final transient ObjectProvider<Lite> session;
-    private final transient ObjectProvider<LtSync> sync;
     private final transient ObjectProvider<LiteClientProperties> properties;
     private final transient Environment environment;
 
     /** As many as there are such methods in the application's classes. */
     private final transient Map<MethodClassKey, LockedMethod> methods = new ConcurrentHashMap<>();
+
+    /** So that a method need not ask its node for the lock each time, without the method's own deadline. */
+    private final transient ConcurrentLruCache<String, LtLock> locks;
 
     private transient @Nullable ConfigurableListableBeanFactory beans;
 
@@ -54,9 +61,10 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
             ObjectProvider<LiteClientProperties> properties,
             Environment environment) {
         this.session = session;
-        this.sync = sync;
         this.properties = properties;
         this.environment = environment;
+        this.locks =
+                new ConcurrentLruCache<>(LOCKS_MAX, name -> sync.getObject().lock(name));
         this.advisor = new DefaultPointcutAdvisor(new Locked(), (MethodInterceptor) this::invoke);
         setBeforeExistingAdvisors(true); // a transaction ends before its lock does
         setProxyTargetClass(environment.getProperty("spring.aop.proxy-target-class", Boolean.class, true));
@@ -128,7 +136,7 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
         if (outer != null) {
             return LiteLocks.run(outer, call::proceed);
         }
-        HeldLock held = sync.getObject().lock(name).acquire(deadline(locked));
+        HeldLock held = locks.get(name).acquire(deadline(locked));
         try {
             return LiteLocks.run(held, call::proceed);
         } finally {

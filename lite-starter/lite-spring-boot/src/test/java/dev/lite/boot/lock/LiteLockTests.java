@@ -95,6 +95,19 @@ class LiteLockTests {
         });
     }
 
+    /** To open it costs a request to the node, which has not the method's deadline. */
+    @Test
+    void aLockIsOpenedAtItsFirstUseOnly() {
+        withStock().run(context -> {
+            Stock stock = context.getBean(Stock.class);
+            for (int i = 0; i < 3; i++) {
+                assertThat(stock.held()).containsExactly("stock");
+                assertThat(stock.heldFor("tea")).containsExactly("acme/north/tea");
+            }
+            assertThat(sync.opened).containsExactly("stock", "acme/north/tea");
+        });
+    }
+
     record Diary(List<String> held) {}
 
     record Worker(Stock stock, Diary diary) implements DisposableBean {
