@@ -108,9 +108,8 @@ final class ZooKeeperSession implements AutoCloseable {
                 .connectString(connectString)
                 .sessionTimeoutMs(Integer.MAX_VALUE) // see ResumingZooKeeper
                 .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
-                // Only for the caches and the latch. After a reconnect, a cache reads the children of a znode only if
-                // their
-                // version is another one than before. So a read that it gave up would be missing for ever.
+                // Only for the caches and the latch. After a reconnect, a cache reads a znode's children only if their
+                // version has changed. So a read that it gave up would be missing for ever.
                 .retryPolicy(new RetryForever(RETRY_MS))
                 // Use the configured servers, not the addresses that the servers publish.
                 .ensembleTracker(false)
