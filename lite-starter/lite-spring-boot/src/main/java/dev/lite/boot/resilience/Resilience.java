@@ -148,7 +148,9 @@ final class Resilience {
     }
 
     private static Duration acquire(RateLimiter rateLimiter, Duration callDeadline) {
-        Objects.requireNonNull(callDeadline, "deadline");
+        if (!Objects.requireNonNull(callDeadline, "deadline").isPositive()) {
+            return callDeadline; // the call itself refuses it
+        }
         long beganNs = System.nanoTime();
         if (!rateLimiter.acquirePermission()) {
             throw new LimitExceededException(
@@ -162,7 +164,7 @@ final class Resilience {
                                             ChronoUnit.MILLIS)));
         }
         Duration left = callDeadline.minusNanos(System.nanoTime() - beganNs);
-        if (callDeadline.isPositive() && !left.isPositive()) { // the call itself refuses one that never was
+        if (!left.isPositive()) {
             throw new LiteTimeoutException(
                     "the wait for the rate limiter \"%s\" took all of the deadline of %s; the call was not done"
                             .formatted(
