@@ -49,6 +49,7 @@ class NodeHealthTest {
     void aNodeWhoseRegistrationIsLostIsOutOfServiceAlthoughTheDirectoryIsReachable() {
         InMemoryDirectory real = new InMemoryDirectory.Store().open();
         LiteNodeConfig config = LiteNodeConfig.builder("c", "n0", 8L << 20, directory.resolve("run"))
+                .arena(directory.resolve("arenas"), false)
                 .build();
         try (LiteNode node = LiteNode.start(config, seen(real), List.of(new ShmFabricProvider()));
                 SessionServer sessions =
