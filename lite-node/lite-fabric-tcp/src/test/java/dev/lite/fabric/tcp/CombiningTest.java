@@ -403,12 +403,7 @@ class CombiningTest {
         int answers = 4 * Outbound.WRITES_MAX;
         try (var arena = Arena.ofConfined()) {
             var wire = new AnsweringWire(arena, answers);
-            var left = new Left(false) {
-                @Override
-                public boolean isPolled(int promptBefore) {
-                    return wire.writes > 0;
-                }
-            };
+            var left = new LeftByWriter(wire, true);
             var outbound = new Outbound(wire, left, arena);
             wire.answering = outbound;
 
@@ -430,23 +425,34 @@ class CombiningTest {
         int answers = 4 * Outbound.WRITES_MAX;
         try (var arena = Arena.ofConfined()) {
             var wire = new AnsweringWire(arena, answers);
-            var left = new Left(false) {
-                @Override
-                public boolean isPolled(int promptBefore) {
-                    return wire.writes > 0;
-                }
-
-                @Override
-                public boolean leave(int promptBefore, boolean soon) {
-                    return false;
-                }
-            };
-            var outbound = new Outbound(wire, left, arena);
+            var outbound = new Outbound(wire, new LeftByWriter(wire, false), arena);
             wire.answering = outbound;
 
             assertThat(post(outbound, -1)).isEqualTo(Post.ACCEPTED);
 
             assertThat(wire.numbers()).hasSize(1 + answers).endsWith(answers - 1);
+        }
+    }
+
+    /** Somebody polls as soon as a thread has begun to write. */
+    private static final class LeftByWriter extends Left {
+        private final CountingWire wire;
+        private final boolean pollFollows;
+
+        LeftByWriter(CountingWire wire, boolean pollFollows) {
+            super(false);
+            this.wire = wire;
+            this.pollFollows = pollFollows;
+        }
+
+        @Override
+        public boolean isPolled(int promptBefore) {
+            return wire.writes > 0;
+        }
+
+        @Override
+        public boolean leave(int promptBefore, boolean soon) {
+            return pollFollows && super.leave(promptBefore, soon);
         }
     }
 

@@ -67,16 +67,22 @@ class ErrorAtReplyTest {
         }
     }
 
+    /** A client that has called the server once. */
+    private static FunctionClient withRing(TierSession session, RpcServer server) {
+        FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
+        CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG);
+        server.receive(LONG).reply(new byte[1]);
+        assertThat(first).succeedsWithin(LONG);
+        return client;
+    }
+
     @Test
     void itFailsAndKeepsNoSlot() {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
                 Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
             TierSession session = cluster.node(0).open("app", "test");
-            PostedCall.Client client = (PostedCall.Client) session.rpc().bind("n1", "f");
-            CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG); // makes the ring
-            server.receive(LONG).reply(new byte[1]);
-            assertThat(first).succeedsWithin(LONG);
+            FunctionClient client = withRing(session, server);
             MemorySegment request = MemorySegment.ofArray(new byte[8]);
             for (int i = 0; i < 2 * RpcSlots.SMALL_MAX; i++) {
                 Failing call = new Failing();
@@ -132,10 +138,7 @@ class ErrorAtReplyTest {
                 Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
             TierSession session = cluster.node(0).open("app", "test");
-            FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
-            CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG); // makes the ring
-            server.receive(LONG).reply(new byte[1]);
-            assertThat(first).succeedsWithin(LONG);
+            FunctionClient client = withRing(session, server);
             engine(cluster, 0).caller().memory = length -> {
                 throw new OutOfMemoryError("on purpose");
             };
@@ -157,10 +160,7 @@ class ErrorAtReplyTest {
                 Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
             TierSession session = cluster.node(0).open("app", "test");
-            FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
-            CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG); // makes the ring
-            server.receive(LONG).reply(new byte[1]);
-            assertThat(first).succeedsWithin(LONG);
+            FunctionClient client = withRing(session, server);
             network.pause("n1");
             MemorySegment request = MemorySegment.ofArray(new byte[8]);
             int posted = 0;
