@@ -6,12 +6,9 @@ import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
-import dev.lite.api.LtMemory;
 import dev.lite.api.SessionLostException;
 import dev.lite.mr.jobs.WordCount;
 import dev.lite.testing.Waits;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -28,25 +25,14 @@ class LostResultsTest {
     /** Some calls of a method of a session's memory fail, after the first ones. */
     private static Lite failing(Lite lite, String name, int first, int times, Supplier<LiteException> failure) {
         AtomicInteger calls = new AtomicInteger();
-        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
-                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
-                    if (method.getName().equals(name)) {
-                        int call = calls.getAndIncrement();
-                        if (call >= first && call - first < times) {
-                            throw failure.get();
-                        }
-                    }
-                    try {
-                        return method.invoke(lite.memory(), arguments);
-                    } catch (InvocationTargetException e) {
-                        throw e.getCause();
-                    }
-                });
-        return (Lite) Proxy.newProxyInstance(
-                Lite.class.getClassLoader(),
-                new Class<?>[] {Lite.class},
-                (self, method, arguments) ->
-                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+        return WatchedMemory.of(lite, called -> {
+            if (called.equals(name)) {
+                int call = calls.getAndIncrement();
+                if (call >= first && call - first < times) {
+                    throw failure.get();
+                }
+            }
+        });
     }
 
     /** Runs a job with one partition on one worker, which cannot write some of its results, after the first ones. */

@@ -7,7 +7,6 @@ import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
-import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.tcp.TcpFabricProvider;
@@ -16,8 +15,6 @@ import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -214,22 +211,11 @@ class WordCountTest {
 
     /** A session that does something before each copy between LMRs, and before it creates one with content. */
     private static Lite watched(Lite lite, Runnable before) {
-        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
-                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
-                    if (Set.of("memcpy", "register").contains(method.getName())) {
-                        before.run();
-                    }
-                    try {
-                        return method.invoke(lite.memory(), arguments);
-                    } catch (InvocationTargetException e) {
-                        throw e.getCause();
-                    }
-                });
-        return (Lite) Proxy.newProxyInstance(
-                Lite.class.getClassLoader(),
-                new Class<?>[] {Lite.class},
-                (self, method, arguments) ->
-                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
+        return WatchedMemory.of(lite, called -> {
+            if (Set.of("memcpy", "register").contains(called)) {
+                before.run();
+            }
+        });
     }
 
     @Test
