@@ -273,9 +273,10 @@ final class Mailbox {
             for (int i = 0; i < chain; i++) {
                 var memory = lane.memory();
                 long request = memory.receive(start + i);
+                // The place in the ring: a count of all receives would be negative after 2^31.
                 WorkRequest.receiveAgain(
                         request,
-                        Completion.receiveId(lane.tag, RdmaLane.HANDSHAKE_RECEIVES + from + i),
+                        Completion.receiveId(lane.tag, RdmaLane.HANDSHAKE_RECEIVES + start + i),
                         i + 1 < chain ? memory.receive(start + i + 1) : 0);
             }
             lane.postReceives(lane.memory().receive(start));

@@ -4,20 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.ibm.disni.verbs.impl.FakeConnectionManager;
-import dev.lite.fabric.rdma.verbs.NativeLibrary;
 import dev.lite.fabric.rdma.verbs.TestVerbs;
 import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.channels.Pipe;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -27,19 +23,14 @@ import org.junit.jupiter.api.parallel.Isolated;
 @Isolated("it finds a descriptor among those of its process")
 class ConnectionManagerTest {
     private final List<String> seen = new CopyOnWriteArrayList<>();
-    private Pipe pipe;
+    private Channel channel;
     private FakeConnectionManager calls;
     private ConnectionManager manager;
 
     @BeforeEach
     void open() throws IOException {
-        NativeBuild.requireLibrary();
-        assertThat(NativeLibrary.problem()).isEmpty();
-        Set<String> before = pipes();
-        pipe = Pipe.open();
-        Set<String> opened = pipes();
-        opened.removeAll(before);
-        calls = new FakeConnectionManager(Integer.parseInt(opened.iterator().next()));
+        channel = Channel.open();
+        calls = channel.calls();
         manager = newManager();
         manager.start();
     }
@@ -57,25 +48,7 @@ class ConnectionManagerTest {
         if (manager != null) {
             manager.stop();
             manager.close();
-            pipe.source().close();
-            pipe.sink().close();
-        }
-    }
-
-    private static Set<String> pipes() throws IOException {
-        try (var descriptors = Files.list(Path.of("/proc/self/fd"))) {
-            return descriptors
-                    .filter(ConnectionManagerTest::isPipe)
-                    .map(link -> link.getFileName().toString())
-                    .collect(Collectors.toSet());
-        }
-    }
-
-    private static boolean isPipe(Path link) {
-        try {
-            return Files.readSymbolicLink(link).toString().startsWith("pipe:");
-        } catch (IOException e) {
-            return false; // it was the descriptor of the list
+            channel.close();
         }
     }
 

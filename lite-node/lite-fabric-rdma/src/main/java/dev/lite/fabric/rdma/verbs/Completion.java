@@ -8,7 +8,8 @@ import dev.lite.os.RawMemory;
  * identifies a completion's request, because after an error the queue pair and the opcode in the completion are undefined.
  *
  * <pre>
- *  63 is a receive   62..48 generation of the lane   47..32 index of the lane   31..0 count of the request
+ *  63 is a receive   62..48 generation of the lane   47..32 index of the lane
+ *  31..0 count of the request, or place of the receive
  * </pre>
  */
 public final class Completion {
