@@ -168,13 +168,13 @@ final class RdmaLane {
                 int part = (int) own.piece(peer, offset + done, local + done, length - done);
                 int plain = opcode == WorkRequest.READ ? WorkRequest.READ : WorkRequest.WRITE;
                 if (!submit(false, plain, own, peer, offset + done, local + done, part, 0, 0)) {
-                    return Post.CLOSED;
+                    return refused(done, context);
                 }
                 done += part;
             }
             int rest = (int) (length - done);
             if (!submit(true, opcode, own, peer, offset + done, local + done, rest, immediate, context)) {
-                return Post.CLOSED;
+                return refused(done, context);
             }
             if (credits != null) {
                 credits.take();
@@ -183,6 +183,22 @@ final class RdmaLane {
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * The device refused a piece of a transfer. Those before it may be under way, and access both memories
+     * until the queue pair is destroyed. So the transfer takes one more place, and fails with what is
+     * outstanding then.
+     */
+    private Post refused(long done, long context) {
+        if (done == 0) {
+            return Post.CLOSED;
+        }
+        int count = tail;
+        contexts[count & mask] = context;
+        posts[count & mask] = true;
+        tail = count + 1;
+        return Post.ACCEPTED;
     }
 
     private static int pieces(OwnMemory own, PeerMemory peer, long offset, long local, long length) {

@@ -3,13 +3,19 @@ package dev.lite.fabric.rdma;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.ibm.disni.verbs.impl.FakeConnectionManager;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.Post;
 import dev.lite.fabric.rdma.verbs.Completion;
 import dev.lite.fabric.rdma.verbs.TestVerbs;
 import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.WorkRequest;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -23,7 +29,36 @@ class RdmaLaneTest {
     private static final int DEPTH = 64;
     private static final Windows SMALL = new Windows(Windows.SHIFT_MIN);
     private static final int RECEIVES_AT_ONCE = 32;
+    private static final long CONTEXT = 4711;
 
+    private final List<Long> failed = new ArrayList<>();
+    private final FabricHandler handler = new FabricHandler() {
+        @Override
+        public void completed(FabricEndpoint endpoint, long context) {
+            throw new AssertionError("nothing completes");
+        }
+
+        @Override
+        public void failed(FabricEndpoint endpoint, long context, FabricError error) {
+            failed.add(context);
+        }
+
+        @Override
+        public void immediate(FabricEndpoint endpoint, int immediate) {
+            throw new AssertionError("nothing arrives");
+        }
+
+        @Override
+        public void connected(FabricEndpoint endpoint, boolean accepted) {
+            throw new AssertionError("nobody connects");
+        }
+
+        @Override
+        public void disconnected(FabricEndpoint endpoint, String reason) {
+            throw new AssertionError("nobody disconnects");
+        }
+    };
+    private final RdmaEndpoint endpoint = new RdmaEndpoint(true, () -> {});
     private final Arena arena = Arena.ofShared();
     private Channel channel;
     private FakeConnectionManager calls;
@@ -70,5 +105,37 @@ class RdmaLaneTest {
             mailbox.tookReceive();
         }
         assertThat(calls.receives).isEqualTo(first.subList(0, RECEIVES_AT_ONCE));
+    }
+
+    /** The first half may be under way, and the device still writes to the buffer. */
+    @Test
+    void aTransferOfWhichTheDeviceRefusesALaterPartFailsAtTheEndOfItsQueuePair() {
+        PeerMemory peer = own.describe(0, 0);
+        calls.sends.set(1);
+        assertThat(lane.transfer(WorkRequest.READ, own, peer, 0, own.address(), (int) own.bytes(), 0, null, CONTEXT))
+                .isEqualTo(Post.ACCEPTED);
+        assertThat(lane.failure()).contains("Cannot allocate memory");
+        assertThat(failed).isEmpty();
+        lane.destroy();
+        assertThat(lane.fail(endpoint, handler, FabricError.FLUSHED, DEPTH)).isEqualTo(1);
+        assertThat(failed).containsExactly(CONTEXT);
+    }
+
+    @Test
+    void aTransferOfWhichTheDeviceRefusesTheFirstPartIsNotTaken() {
+        calls.sends.set(0);
+        assertThat(lane.transfer(
+                        WorkRequest.READ,
+                        own,
+                        own.describe(0, 0),
+                        0,
+                        own.address(),
+                        (int) own.bytes(),
+                        0,
+                        null,
+                        CONTEXT))
+                .isEqualTo(Post.CLOSED);
+        lane.destroy();
+        assertThat(lane.fail(endpoint, handler, FabricError.FLUSHED, DEPTH)).isZero();
     }
 }
