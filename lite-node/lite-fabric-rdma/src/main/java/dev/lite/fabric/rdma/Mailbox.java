@@ -126,13 +126,12 @@ final class Mailbox {
             int slot = freeSlots[freeCount - 1];
             contexts[slot] = context;
             results[slot] = result;
-            asked[slot] = true;
             var post = lane.ask(kind, slot, offset, first, second);
             if (post == Post.ACCEPTED) {
+                // Only now, since fail() takes no lock. The poll role takes it to hand over an answer.
+                asked[slot] = true;
                 freeCount--;
                 questions.setRelease(questions.getPlain() + 1);
-            } else {
-                asked[slot] = false;
             }
             return post;
         } finally {

@@ -138,4 +138,15 @@ class RdmaLaneTest {
         lane.destroy();
         assertThat(lane.fail(endpoint, handler, FabricError.FLUSHED, DEPTH)).isZero();
     }
+
+    /** A thread that asks just before the end may come while the poll role fails what was asked. */
+    @Test
+    void anAtomicStepThatIsNotPostedIsNotFailed() {
+        Mailbox mailbox = lane.openMailbox(own);
+        calls.beforeSend = () -> mailbox.fail(endpoint, handler, FabricError.FLUSHED, DEPTH);
+        calls.sends.set(0);
+        assertThat(mailbox.ask(Mailbox.FETCH_ADD, 0, 1, 0, own.address(), CONTEXT))
+                .isEqualTo(Post.CLOSED);
+        assertThat(failed).isEmpty();
+    }
 }
