@@ -42,7 +42,7 @@ final class ConnectionManager implements AutoCloseable {
     static final class Id {
         private final long handle;
         private final BlockingQueue<Integer> events = new ArrayBlockingQueue<>(EVENTS_MAX);
-        private volatile @Nullable RdmaLane lane;
+        private @Nullable RdmaLane lane;
 
         private Id(long handle) {
             this.handle = handle;
@@ -52,9 +52,18 @@ final class ConnectionManager implements AutoCloseable {
             return handle;
         }
 
-        /** Sets the lane to notify when the connection ends. */
-        void carry(RdmaLane carried) {
+        /** Sets the lane to notify when the connection ends, or has ended since the last {@link #await}. */
+        synchronized void carry(RdmaLane carried) {
             lane = carried;
+            for (var event = events.poll(); event != null; event = events.poll()) {
+                if (isEnd(event)) {
+                    handle(event);
+                }
+            }
+        }
+
+        private static boolean isEnd(int event) {
+            return event == Verbs.DISCONNECTED || event == Verbs.DEVICE_REMOVAL;
         }
 
         /**
@@ -80,9 +89,9 @@ final class ConnectionManager implements AutoCloseable {
             }
         }
 
-        private void handle(int event) {
+        private synchronized void handle(int event) {
             var carried = lane;
-            if (carried != null && (event == Verbs.DISCONNECTED || event == Verbs.DEVICE_REMOVAL)) {
+            if (carried != null && isEnd(event)) {
                 carried.lost(Verbs.describe(event), FabricError.FLUSHED);
             } else if (event != Verbs.TIME_WAIT_EXIT) {
                 boolean unused = events.offer(event);

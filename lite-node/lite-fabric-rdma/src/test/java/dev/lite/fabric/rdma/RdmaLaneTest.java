@@ -11,6 +11,8 @@ import dev.lite.fabric.rdma.verbs.Completion;
 import dev.lite.fabric.rdma.verbs.TestVerbs;
 import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.fabric.rdma.verbs.WorkRequest;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
@@ -148,5 +150,17 @@ class RdmaLaneTest {
         assertThat(mailbox.ask(Mailbox.FETCH_ADD, 0, 1, 0, own.address(), CONTEXT))
                 .isEqualTo(Post.CLOSED);
         assertThat(failed).isEmpty();
+    }
+
+    /** Its event comes together with the one before, when the peer has gone at once. */
+    @Test
+    void aLaneWhosePeerWentBeforeItWasKnownIsLost() {
+        ConnectionManager.Id id = lane.id();
+        calls.events.add(new FakeConnectionManager.Event(id.handle(), Verbs.ESTABLISHED));
+        calls.events.add(new FakeConnectionManager.Event(id.handle(), Verbs.DISCONNECTED));
+        manager.dispatch();
+        id.await(Verbs.ESTABLISHED, Deadline.in(Waits.seconds(10)));
+        id.carry(lane);
+        assertThat(lane.failure()).isEqualTo("it disconnected");
     }
 }
