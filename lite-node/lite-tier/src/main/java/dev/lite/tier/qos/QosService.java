@@ -142,13 +142,13 @@ public final class QosService implements AutoCloseable {
     public QosPolicy change(Function<QosPolicy, QosPolicy> change) {
         QosPolicy next;
         synchronized (this) {
-            next = change.apply(policy);
+            next = closed ? QosPolicy.OFF : change.apply(policy);
             if (next.mode() == Mode.HW_SEP) {
                 transfers.whyNoLanes().ifPresent(reason -> {
                     throw new IllegalArgumentException("mode is HW_SEP: " + reason);
                 });
             }
-            if (closed || next.equals(policy)) {
+            if (next.equals(policy)) {
                 return policy;
             }
             policy = next;
@@ -353,12 +353,12 @@ public final class QosService implements AutoCloseable {
                 sums.refused());
     }
 
-    /** Ends the thread and all limits. */
+    /** Ends the thread and all limits. A change that comes later, or meanwhile, changes nothing. */
     @Override
     public void close() {
-        QosPolicy unused = set(QosPolicy.OFF);
         synchronized (this) {
             closed = true;
         }
+        QosPolicy unused = set(QosPolicy.OFF);
     }
 }

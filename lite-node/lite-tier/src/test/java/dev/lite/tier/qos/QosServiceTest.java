@@ -34,6 +34,8 @@ class QosServiceTest {
     private final RemoteMemory lowLanes = memory("low");
     private Optional<String> noLanes = Optional.empty();
     private final AtomicInteger gateChanges = new AtomicInteger();
+    /** Runs with the next change of the gates. */
+    private final AtomicReference<Runnable> withGates = new AtomicReference<>(() -> {});
     /** Each source of permits gives this once, at a refill by the test or by the service's own thread. */
     private volatile Batch batch = new Batch(0);
 
@@ -59,7 +61,10 @@ class QosServiceTest {
                     return noLanes;
                 }
             },
-            gateChanges::incrementAndGet,
+            () -> {
+                gateChanges.incrementAndGet();
+                withGates.getAndSet(() -> {}).run();
+            },
             rate -> new Permits() {
                 private final AtomicReference<Batch> given = new AtomicReference<>(batch);
 
@@ -346,6 +351,15 @@ class QosServiceTest {
                 Objects.requireNonNull(service.open("batch", Priority.HIGH).admission(false));
         service.set(QosPolicy.OFF);
         admission.take(false, 1 << 20, NOW);
+    }
+
+    /** The thread that follows the cluster's policy may come just then. */
+    @Test
+    void aPolicyThatComesWhileTheNodeClosesIsNotFollowed() {
+        service.set(mode(Mode.SW_PRI));
+        withGates.set(() -> service.set(mode(Mode.SW_PRI)));
+        service.close();
+        assertThat(service.policy()).isEqualTo(QosPolicy.OFF);
     }
 
     /** An operation that had begun may come to the queue after the end of its session. */
