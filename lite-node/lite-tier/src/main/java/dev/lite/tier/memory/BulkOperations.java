@@ -190,7 +190,12 @@ public final class BulkOperations {
                     "memcpy within %s: %d bytes from offset %d and from offset %d overlap; use memmove instead"
                             .formatted(source, length, sourceOffset, targetOffset));
         }
-        source.admit(false, Permission.READ.bit(), sourceOffset, length, Math.max(1, deadline.remainingNs()));
+        long timeoutNs = Math.max(1, deadline.remainingNs());
+        if (target.needsFabric()) { // then the copy uses the link, wherever the source lies
+            target.admit(false, Permission.WRITE.bit(), targetOffset, length, timeoutNs);
+        } else {
+            source.admit(false, Permission.READ.bit(), sourceOffset, length, timeoutNs);
+        }
         if (copyNow(source, sourceOffset, target, targetOffset, length)) {
             return;
         }
@@ -250,7 +255,7 @@ public final class BulkOperations {
             }
             if (sourceMapped) {
                 source.owner()
-                        .remoteMemory()
+                        .remoteMemory(false)
                         .write(
                                 Layout.nodeOf(targetPlace),
                                 targets.arenaOf(targetPlace),
@@ -261,7 +266,7 @@ public final class BulkOperations {
                                 deadline);
             } else if (targetMapped) {
                 source.owner()
-                        .remoteMemory()
+                        .remoteMemory(false)
                         .read(
                                 Layout.nodeOf(sourcePlace),
                                 sources.arenaOf(sourcePlace),

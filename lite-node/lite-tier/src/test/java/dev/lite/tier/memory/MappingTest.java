@@ -18,6 +18,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.testing.Waits;
+import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.testing.Seeds;
@@ -25,6 +26,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -58,6 +60,18 @@ class MappingTest {
     private static final class FakeOwner implements HandleOwner {
         final AtomicInteger unmapped = new AtomicInteger();
         final AtomicInteger locksLost = new AtomicInteger();
+        private @Nullable Admission admission;
+        private @Nullable RemoteMemory ofPriority;
+
+        @Override
+        public @Nullable Admission admission(boolean low) {
+            return admission;
+        }
+
+        @Override
+        public RemoteMemory remoteMemory(boolean low) {
+            return ofPriority == null ? remoteMemory() : ofPriority;
+        }
 
         @Override
         public int locksLost() {
@@ -436,6 +450,28 @@ class MappingTest {
             mapping.read(0, MemorySegment.ofArray(now));
             assertThat(now).isEqualTo(expected);
         }
+    }
+
+    /** Else the copies of a job would pass the limit of the link, and the lanes of its priority. */
+    @Test
+    void aCopyFromThisNodeToAnotherAsksForTheLinkAndUsesTheMemoryOfItsPriority() {
+        Mapping here = oneExtent(4096, ALL);
+        Mapping elsewhere =
+                mapping(4096, 62, List.of(new Share(1, ARENA, List.of(new Run(0, 4096, 0)))), node -> 0, ALL, null);
+        List<String> asked = new ArrayList<>();
+        owner.admission = recording(Admission.class, asked, false);
+        owner.ofPriority = recording(RemoteMemory.class, asked, null);
+        BulkOperations.copy(here, 0, elsewhere, 0, 64, true, Deadline.in(Waits.seconds(60)));
+        assertThat(asked).containsExactly("isLimited false", "write 1");
+    }
+
+    /** Records the names of the calls, and their first arguments; all of them return the same. */
+    private static <T> T recording(Class<T> type, List<String> calls, @Nullable Object result) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
+                    calls.add("%s %s".formatted(method.getName(), arguments[0]));
+                    return result;
+                }));
     }
 
     @Test
