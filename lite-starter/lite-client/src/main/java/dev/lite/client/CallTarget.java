@@ -10,6 +10,7 @@ import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,17 +18,25 @@ import org.slf4j.LoggerFactory;
 /**
  * A function or port that this application has opened to call it, with its channel if there is one. The first call asks for a channel
  * and does not wait for it. After a refusal, later calls ask again, less and less often. Any thread.
+ *
+ * <p>A call {@linkplain #enter enters} before it uses the number or the channel, and {@linkplain #exit exits}
+ * when it has ended. So {@link OpenTargets} closes only what nobody uses; a later call opens it anew.
  */
 final class CallTarget {
     private static final Logger LOG = LoggerFactory.getLogger(CallTarget.class);
     private static final long PAUSE_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long PAUSE_NS_MAX = TimeUnit.SECONDS.toNanos(30);
+    private static final int CLOSED = Integer.MIN_VALUE;
 
     private final Session session;
     private final long id;
     private final String node;
     private final String what;
     private final boolean mayHaveChannel;
+    /** Calls under way, and a thread that asks for a channel; negative: {@link #CLOSED}. */
+    private final AtomicInteger users = new AtomicInteger();
+
+    private volatile boolean usedLately = true;
     private final AtomicBoolean asking = new AtomicBoolean();
     private volatile @Nullable OpenChannel channel;
     private volatile long nextNs = System.nanoTime();
@@ -54,6 +63,44 @@ final class CallTarget {
         return what;
     }
 
+    /** Begins a use; false: it is closed. */
+    boolean enter() {
+        if (users.getAndIncrement() >= 0) {
+            return true;
+        }
+        users.getAndDecrement();
+        return false;
+    }
+
+    /** Ends a use. */
+    void exit() {
+        if (!usedLately) {
+            usedLately = true;
+        }
+        users.getAndDecrement();
+    }
+
+    /**
+     * Closes it if it is not in use, and was not since this was last called.
+     *
+     * @return whether it is closed now; {@link #closeChannel} must follow
+     */
+    boolean tryClose() {
+        if (usedLately) {
+            usedLately = false;
+            return false;
+        }
+        return users.compareAndSet(0, CLOSED);
+    }
+
+    /** Closes the channel of a closed target. */
+    void closeChannel() {
+        OpenChannel open = channel;
+        if (open != null && forget(open)) {
+            session.channels().closeUnused(open);
+        }
+    }
+
     /** The channel for a request of this length; null: the call goes through the nodes. */
     @Nullable
     ChannelCaller channelFor(long requestBytes) {
@@ -65,6 +112,7 @@ final class CallTarget {
             session.channels().closeUnused(open);
         }
         if (mayHaveChannel && System.nanoTime() - nextNs >= 0 && asking.compareAndSet(false, true)) {
+            users.getAndIncrement(); // this thread uses it
             Thread unused = Thread.ofVirtual().name("lite-client-channel").start(this::ask);
         }
         return null;
@@ -82,6 +130,7 @@ final class CallTarget {
         } finally {
             nextNs = System.nanoTime() + pauseNs;
             asking.set(false);
+            exit();
         }
     }
 

@@ -21,10 +21,8 @@ import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -38,10 +36,8 @@ final class ClientRpc implements LtRpc {
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
     private final RpcCommandPath commands;
-    /** Functions that are called. */
-    private final Map<Target, CallTarget> targets = new ConcurrentHashMap<>();
-
-    private final OpenSenders senders;
+    private final OpenTargets functions;
+    private final OpenTargets ports;
 
     private record Target(RpcKind kind, String node, String name) {
         /** A call of it, for messages. */
@@ -54,7 +50,8 @@ final class ClientRpc implements LtRpc {
 
     ClientRpc(Session session) {
         commands = new RpcCommandPath(session);
-        senders = new OpenSenders(session.requests());
+        functions = new OpenTargets(session.requests(), OpenTargets.FUNCTIONS_MAX);
+        ports = new OpenTargets(session.requests(), OpenTargets.PORTS_MAX);
     }
 
     @Override
@@ -92,10 +89,10 @@ final class ClientRpc implements LtRpc {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         long beganNs = System.nanoTime();
         Target target = new Target(RpcKind.SENDER, node, LtRpc.checkName(port));
-        OpenSenders.Sender sender = senders.enter(target, () -> open(target, timeoutNs));
+        CallTarget sender = ports.enter(target, () -> open(target, timeoutNs));
         try {
             long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
-            long none = call(sender.target(), Priority.HIGH, NO_CONTEXT, message, EMPTY, leftNs);
+            long none = call(sender, Priority.HIGH, NO_CONTEXT, message, EMPTY, leftNs);
             assert none == 0;
         } finally {
             sender.exit();
@@ -105,17 +102,6 @@ final class ClientRpc implements LtRpc {
     @Override
     public RpcMessages messages(String port) {
         return new ClientMessages(commands, LtRpc.checkName(port), commands.open(RpcKind.PORT, "", port));
-    }
-
-    private CallTarget opened(Target target, long timeoutNs) {
-        CallTarget known = targets.get(target);
-        if (known != null) {
-            return known;
-        }
-        // Two threads may open it at the same time: both numbers are valid, and the node limits them.
-        CallTarget opened = open(target, timeoutNs);
-        CallTarget first = targets.putIfAbsent(target, opened);
-        return first == null ? opened : first;
     }
 
     private CallTarget open(Target target, long timeoutNs) {
@@ -201,6 +187,7 @@ final class ClientRpc implements LtRpc {
     /**
      * Starts a call through the node, or a channel to another host, that no thread waits for. Does not block.
      *
+     * @param target the end of a call that has started exits it
      * @return null if it did not start: it goes through a channel on this host, or no slot is free
      */
     private @Nullable CompletableFuture<byte[]> tryStart(
@@ -211,11 +198,7 @@ final class ClientRpc implements LtRpc {
             return channel.isLinked() ? tryStart(channel, target, priority, context, request, timeoutNs) : null;
         }
         DataPath data = commands.data();
-        try {
-            checkRequest(request.length, context, data.windowBytes());
-        } catch (LimitExceededException e) {
-            return CompletableFuture.failedFuture(e);
-        }
+        checkRequest(request.length, context, data.windowBytes());
         int slot = commands.tryAcquire(SlotPool.Use.CALL);
         if (slot < 0) {
             return null;
@@ -245,6 +228,7 @@ final class ClientRpc implements LtRpc {
                             return;
                         } finally {
                             data.returnSlot(its);
+                            target.exit();
                         }
                         async.complete(future, () -> future.complete(reply), helping);
                     });
@@ -270,6 +254,7 @@ final class ClientRpc implements LtRpc {
         ChannelCaller.Ending ending = new ChannelCaller.Ending() {
             @Override
             public void replied(byte[] reply) {
+                target.exit();
                 channel.complete(future, () -> future.complete(reply));
             }
 
@@ -279,30 +264,35 @@ final class ClientRpc implements LtRpc {
                     try {
                         VIRTUAL.execute(() -> callAgain(why));
                     } catch (RuntimeException | Error e) { // no memory for a thread
+                        target.exit();
                         channel.complete(future, () -> future.completeExceptionally(e));
                     }
                 } else {
+                    target.exit();
                     channel.complete(future, () -> future.completeExceptionally(failure));
                 }
             }
 
             /** Calls again, through the nodes, if the call was not done. */
             private void callAgain(RuntimeException why) {
+                byte[] reply;
                 try {
                     long leftNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
                     target.failed(channel, why, leftNs);
-                    future.complete(call(target, priority, context, MemorySegment.ofArray(copy), leftNs));
+                    reply = call(target, priority, context, MemorySegment.ofArray(copy), leftNs);
                 } catch (RuntimeException | Error again) {
                     future.completeExceptionally(again);
+                    return;
+                } finally {
+                    target.exit();
                 }
+                future.complete(reply);
             }
         };
         try {
             return channel.start(context, MemorySegment.ofArray(request), timeoutNs, ending) ? future : null;
         } catch (ChannelEndedException e) {
             return null; // the thread that calls then finds the end, too
-        } catch (LimitExceededException e) {
-            return CompletableFuture.failedFuture(e);
         }
     }
 
@@ -362,7 +352,7 @@ final class ClientRpc implements LtRpc {
             this.priority = priority;
             this.target = target;
             this.context = context;
-            opened = targets.get(target);
+            opened = functions.find(target);
         }
 
         @Override
@@ -385,8 +375,9 @@ final class ClientRpc implements LtRpc {
             return new Bound(target, context, Objects.requireNonNull(other, "priority"));
         }
 
-        private CallTarget open(long timeoutNs) {
-            CallTarget known = ClientRpc.this.opened(target, timeoutNs);
+        /** Opens the function, or finds it open; {@link CallTarget#exit} must follow. */
+        private CallTarget enter(long timeoutNs) {
+            CallTarget known = functions.enter(target, () -> open(target, timeoutNs));
             opened = known;
             return known;
         }
@@ -398,12 +389,16 @@ final class ClientRpc implements LtRpc {
             Durations.requirePositive(deadline);
             long timeoutNs = RpcCommandPath.toNanos(deadline);
             CallTarget known = opened;
-            if (known == null) {
+            if (known == null || !known.enter()) {
                 long beganNs = System.nanoTime();
-                known = open(timeoutNs);
+                known = enter(timeoutNs);
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
             }
-            return ClientRpc.this.call(known, priority, context, request, reply, timeoutNs);
+            try {
+                return ClientRpc.this.call(known, priority, context, request, reply, timeoutNs);
+            } finally {
+                known.exit();
+            }
         }
 
         @Override
@@ -412,12 +407,16 @@ final class ClientRpc implements LtRpc {
             Durations.requirePositive(deadline);
             long timeoutNs = RpcCommandPath.toNanos(deadline);
             CallTarget known = opened;
-            if (known == null) {
+            if (known == null || !known.enter()) {
                 long beganNs = System.nanoTime();
-                known = open(timeoutNs);
+                known = enter(timeoutNs);
                 timeoutNs = RpcCommandPath.leftNs(timeoutNs, beganNs);
             }
-            return ClientRpc.this.call(known, priority, context, MemorySegment.ofArray(request), timeoutNs);
+            try {
+                return ClientRpc.this.call(known, priority, context, MemorySegment.ofArray(request), timeoutNs);
+            } finally {
+                known.exit();
+            }
         }
 
         @Override
@@ -427,7 +426,7 @@ final class ClientRpc implements LtRpc {
             commands.requireOpen();
             CallTarget known = opened;
             CompletableFuture<byte[]> started =
-                    known == null ? null : tryStart(known, priority, context, request, deadline);
+                    known == null || !known.enter() ? null : tryStart(known, request, deadline);
             if (started != null) {
                 return started;
             }
@@ -441,6 +440,21 @@ final class ClientRpc implements LtRpc {
                 }
             });
             return future;
+        }
+
+        /** The end of a call that starts exits. */
+        private @Nullable CompletableFuture<byte[]> tryStart(CallTarget known, byte[] request, Duration deadline) {
+            CompletableFuture<byte[]> started = null;
+            try {
+                started = ClientRpc.this.tryStart(known, priority, context, request, deadline);
+                return started;
+            } catch (LimitExceededException e) {
+                return CompletableFuture.failedFuture(e);
+            } finally {
+                if (started == null) {
+                    known.exit();
+                }
+            }
         }
     }
 }

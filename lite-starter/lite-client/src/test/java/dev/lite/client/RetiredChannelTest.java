@@ -98,6 +98,17 @@ class RetiredChannelTest {
     }
 
     @Test
+    void itIsClosedWithItsFunctionWhichTheSessionUsesNoMore() {
+        fixture.node.holdRequests(request -> false);
+        for (int function = 0; function < 2 * 4096; function++) {
+            assertThat(fixture.lite.rpc().call("n", "f-" + function, REQUEST, LONG))
+                    .isEqualTo(REQUEST);
+        }
+        assertThat(fixture.node.awaitRequest(ChannelClose.class).channel()).isEqualTo(CHANNEL);
+        assertThat(client.call(REQUEST, LONG)).as("the node's answer").isEqualTo(REQUEST);
+    }
+
+    @Test
     void itIsClosedAfterAWhileAlthoughACallWasNeverAnsweredButNotBeforeAnotherOnesDeadline() {
         callInVain();
         CompletableFuture<byte[]> call = start(() -> client.call(REQUEST, LONG));

@@ -37,6 +37,7 @@ import dev.lite.session.protocol.SessionMessage.Passed;
 import dev.lite.session.protocol.SessionMessage.Prepare;
 import dev.lite.session.protocol.SessionMessage.Reply;
 import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionMessage.RpcOrigin;
@@ -53,7 +54,9 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -63,8 +66,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The node's end of the session protocol: a real Unix socket and real shared memory, without a tier behind them. Every handle refers to
- * one memory of {@value #LMR_BYTES} bytes; a call is answered with its own request. Tests hold commands and requests back, and answer
- * them late. Serves one session at a time; when that has ended, the next one.
+ * one memory of {@value #LMR_BYTES} bytes; a call is answered with its own request, and refused if its
+ * function was closed. Tests hold commands and requests back, and answer them late. Serves one session at
+ * a time; when that has ended, the next one.
  */
 public final class FakeNode implements AutoCloseable {
     /** The node's name. */
@@ -94,6 +98,7 @@ public final class FakeNode implements AutoCloseable {
     private final Path socket;
     private final MemorySegment lmr = MemorySegment.ofArray(new long[LMR_BYTES / Long.BYTES]);
     private final AtomicLong lastNumber = new AtomicLong();
+    private final Set<Long> closedNumbers = ConcurrentHashMap.newKeySet();
     private final BlockingQueue<Request> received = new LinkedBlockingQueue<>();
     private final BlockingQueue<Request> heldRequests = new LinkedBlockingQueue<>();
     private final BlockingQueue<Command> heldCommands = new LinkedBlockingQueue<>();
@@ -286,6 +291,10 @@ public final class FakeNode implements AutoCloseable {
             case ChannelOpen m ->
                 new Failed(
                         id, LiteException.Code.RPC_FAILED.number(), RpcStatus.REFUSED, "the fake node has no channels");
+            case RpcClose m -> {
+                closedNumbers.add(m.id());
+                yield new Done(id);
+            }
             case RpcOrigin m -> new RpcOriginIs(id, "caller-node", "caller");
             case OpenLock m -> new LockOpened(id, lastNumber.incrementAndGet());
             case AcquireLock m -> new Acquired(id, lastNumber.incrementAndGet());
@@ -377,6 +386,8 @@ public final class FakeNode implements AutoCloseable {
                 heldCommands.add(command);
             } else if (fail != null) {
                 fail(slot, fail);
+            } else if (command.op() == Op.CALL && closedNumbers.contains(command.lh())) {
+                fail(slot, LiteException.Code.SESSION_LOST);
             } else {
                 complete(slot, 0, execute(command));
             }
