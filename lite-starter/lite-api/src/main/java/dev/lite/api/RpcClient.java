@@ -45,6 +45,10 @@ public interface RpcClient {
     /**
      * Starts a call and returns; the request is copied. The future completes exactly once, with the reply or the exception. See
      * {@link LmrHandle#readAsync(long, java.lang.foreign.MemorySegment)} for how to wait.
+     *
+     * <p>A call of an attached application that finds no free slot, or goes through a channel on its host, waits
+     * on a thread of its own. When 1,024 calls of the session do, this method waits for one of them to end. If none
+     * does before the deadline, the future completes with a {@link LiteTimeoutException}; the call was not done.
      */
     CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline);
 }

@@ -1,6 +1,7 @@
 package dev.lite.client;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Priority;
@@ -24,6 +25,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /** {@link LtRpc} of a session: each call is one command on the data path, or goes through a channel. Any thread. */
@@ -35,7 +37,11 @@ final class ClientRpc implements LtRpc {
     private static final Executor VIRTUAL =
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
+    /** Asynchronous calls with a thread and a copy of their request, together at most 64 MiB. */
+    private static final int CALLS_ON_THREADS_MAX = AsyncOperations.OPERATIONS_DEFAULT;
+
     private final RpcCommandPath commands;
+    private final Semaphore callsOnThreads = new Semaphore(CALLS_ON_THREADS_MAX);
     private final OpenTargets functions;
     private final OpenTargets ports;
 
@@ -427,17 +433,46 @@ final class ClientRpc implements LtRpc {
             CallTarget known = opened;
             CompletableFuture<byte[]> started =
                     known == null || !known.enter() ? null : tryStart(known, request, deadline);
-            if (started != null) {
-                return started;
+            return started != null ? started : callOnThread(request, deadline);
+        }
+
+        /** Starts a call that waits for a slot or a channel on this host, or opens the function first. */
+        private CompletableFuture<byte[]> callOnThread(byte[] request, Duration deadline) {
+            Duration left = deadline;
+            if (!callsOnThreads.tryAcquire()) {
+                long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
+                if (!ControlRequests.acquire(callsOnThreads, deadlineNs)) {
+                    return CompletableFuture.failedFuture(new LiteTimeoutException(
+                            "%s: not started within %s: the session had %d asynchronous calls that wait, its limit"
+                                    .formatted(target.what(), Durations.text(deadline), CALLS_ON_THREADS_MAX)));
+                }
+                left = Duration.ofNanos(Math.max(1, deadlineNs - System.nanoTime()));
             }
-            byte[] copy = request.clone();
+            boolean started = false;
+            try {
+                CompletableFuture<byte[]> future = startOnThread(request.clone(), left);
+                started = true;
+                return future;
+            } finally {
+                if (!started) { // no memory for a thread
+                    callsOnThreads.release();
+                }
+            }
+        }
+
+        private CompletableFuture<byte[]> startOnThread(byte[] copy, Duration deadline) {
             CompletableFuture<byte[]> future = new CompletableFuture<>();
             VIRTUAL.execute(() -> {
+                byte[] reply;
                 try {
-                    future.complete(call(copy, deadline));
+                    reply = call(copy, deadline);
                 } catch (RuntimeException | Error failure) { // itself, as of a call that needs no thread
+                    callsOnThreads.release();
                     future.completeExceptionally(failure);
+                    return;
                 }
+                callsOnThreads.release(); // first: a dependent stage may start the next call
+                future.complete(reply);
             });
             return future;
         }

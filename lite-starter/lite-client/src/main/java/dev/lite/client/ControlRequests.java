@@ -185,7 +185,8 @@ final class ControlRequests {
                 "%s: the deadline of %s passed: %s (node %s)".formatted(what, Durations.text(timeoutNs), why, node));
     }
 
-    private static boolean acquire(Semaphore permits, long deadlineNs) {
+    /** Waits for a permit; false: the deadline passed. An interrupt does not end the wait; it is kept. */
+    static boolean acquire(Semaphore permits, long deadlineNs) {
         boolean interrupted = false;
         try {
             while (true) {

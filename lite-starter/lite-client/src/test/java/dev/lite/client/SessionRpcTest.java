@@ -285,6 +285,29 @@ class SessionRpcTest {
     }
 
     @Test
+    void anAsynchronousCallWaitsWhileVeryManyOthersWaitForSlots() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            RpcClient client = fixture.lite.rpc().bind("n", "echo");
+            callEach(List.of(client));
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+            for (int call = 0; call < FakeNode.SLOTS + 1024; call++) {
+                calls.add(client.callAsync(bytes("x"), LONG));
+            }
+            assertThat(client.callAsync(bytes("late"), SHORT))
+                    .as("its deadline passed before it was started")
+                    .isCompletedExceptionally();
+
+            fixture.node.holdCommands(op -> false);
+            for (int slot = 0; slot < FakeNode.SLOTS; slot++) {
+                fixture.node.complete(fixture.node.awaitHeldCommand(), 1);
+            }
+            calls.add(client.callAsync(bytes("x"), LONG));
+            calls.forEach(each -> assertThat(await(each)).hasSize(1));
+        }
+    }
+
+    @Test
     void aCallThatTimedOutQuarantinesItsSlot() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             RpcClient client = fixture.lite.rpc().bind("n", "echo");
