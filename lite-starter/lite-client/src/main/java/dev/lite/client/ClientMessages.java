@@ -1,16 +1,23 @@
 package dev.lite.client;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** A port that this session has open. Any thread. */
 final class ClientMessages implements RpcMessages {
@@ -23,14 +30,26 @@ final class ClientMessages implements RpcMessages {
     private final AtomicBoolean closed = new AtomicBoolean();
     /**
      * Messages that no thread has got, although the node has passed them on: those that came after a receive had timed out, and those
-     * whose sender the node did not tell. The next receives get them.
+     * whose sender the node did not tell in time. The next receives get them.
      */
     private final ConcurrentLinkedDeque<Taken> kept = new ConcurrentLinkedDeque<>();
     /** Receives that have timed out, and that the node has not ended. */
     private final AtomicInteger late = new AtomicInteger();
 
-    /** A message and the number of its sender. */
-    private record Taken(long origin, byte[] data) {}
+    /** A message and the number of its sender. One thread has it, or {@link #kept}. */
+    private static final class Taken {
+        final long origin;
+        final byte[] data;
+
+        /** The query of the sender's name, which continues if a receive does not wait for its end. */
+        @Nullable
+        CompletableFuture<RpcOriginIs> sender;
+
+        Taken(long origin, byte[] data) {
+            this.origin = origin;
+            this.data = data;
+        }
+    }
 
     ClientMessages(RpcCommandPath commands, String port, long id) {
         this.commands = commands;
@@ -55,7 +74,7 @@ final class ClientMessages implements RpcMessages {
         while (true) {
             Taken next = kept.pollFirst();
             if (next != null) {
-                return message(next);
+                return message(next, what, deadlineNs);
             }
             ReceiveSlots.Place place = receives.take(what, deadlineNs);
             boolean again = place == ReceiveSlots.Place.TURN || late.get() > 0;
@@ -70,20 +89,62 @@ final class ClientMessages implements RpcMessages {
                 receives.giveBack(place);
             }
             if (next != null) {
-                return message(next);
+                return message(next, what, deadlineNs);
             }
         }
     }
 
-    private Message message(Taken its) {
+    private Message message(Taken its, String what, long deadlineNs) {
         boolean known = false;
         try {
-            RpcOriginIs origin = commands.origin(its.origin());
+            RpcOriginIs origin = commands.knownOrigin(its.origin);
+            if (origin == null) {
+                origin = sender(its, what, deadlineNs);
+            }
             known = true;
-            return new Message(origin.node(), origin.principal(), its.data());
+            return new Message(origin.node(), origin.principal(), its.data);
         } finally {
             if (!known) {
                 kept.addFirst(its);
+            }
+        }
+    }
+
+    /** Waits for the sender's name. An interrupt does not end the wait; it is kept. */
+    private RpcOriginIs sender(Taken its, String what, long deadlineNs) {
+        CompletableFuture<RpcOriginIs> query = its.sender;
+        if (query == null) {
+            CompletableFuture<RpcOriginIs> begun = new CompletableFuture<>();
+            Thread unused = Thread.ofVirtual().name("lite-client-sender").start(() -> {
+                try {
+                    begun.complete(commands.origin(its.origin));
+                } catch (RuntimeException | Error failure) {
+                    begun.completeExceptionally(failure);
+                }
+            });
+            its.sender = query = begun;
+        }
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return query.get(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                } catch (TimeoutException e) {
+                    throw new LiteTimeoutException(
+                            "%s: the node has not told the sender's name; the next receive gets the message"
+                                    .formatted(what));
+                } catch (ExecutionException e) {
+                    its.sender = null; // the next receive asks again
+                    throw e.getCause() instanceof LiteException known
+                            ? WireError.again(known, String.valueOf(known.getMessage()))
+                            : new IllegalStateException(e.getCause());
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
             }
         }
     }

@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The commands of calls and messages, each in a slot of its own. Any thread.
@@ -154,6 +155,12 @@ final class RpcCommandPath {
             Done unused =
                     session.requests().ask("closing", Done.class, timeoutNs, id -> new RpcClose(id, number), null);
         }
+    }
+
+    /** The caller with this number if the node has told it before; otherwise null. */
+    @Nullable
+    RpcOriginIs knownOrigin(long number) {
+        return origins.get(number);
     }
 
     /** The caller with this number. */

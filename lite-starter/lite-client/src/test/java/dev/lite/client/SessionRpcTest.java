@@ -612,6 +612,27 @@ class SessionRpcTest {
         }
     }
 
+    @Test
+    void aReceiveThatIsNotToldTheSenderEndsAtItsDeadlineAndTheNextOneGetsTheMessage() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            fixture.node.holdRequests(RpcOrigin.class::isInstance);
+            RpcMessages messages = fixture.lite.rpc().messages("p");
+            CompletableFuture<Message> receiving = start(() -> messages.receive(SHORT));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 0, "hello");
+            assertThat(receiving)
+                    .failsWithin(LONG.dividedBy(2))
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LiteTimeoutException.class);
+
+            fixture.node.answer(fixture.node.awaitHeldRequest());
+
+            Message message = messages.receive(LONG);
+            assertThat(message.data()).isEqualTo(bytes("hello"));
+            assertThat(message.senderNode()).isEqualTo("caller-node");
+        }
+    }
+
     private static String notTaken(long call) {
         return "fail with 0 %d: no thread of the application that serves \"f\" could take the call".formatted(call);
     }
