@@ -8,6 +8,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.client.ClientChannels.OpenChannel;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -27,12 +28,15 @@ final class CallTarget {
     private static final long PAUSE_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long PAUSE_NS_MAX = TimeUnit.SECONDS.toNanos(30);
     private static final int CLOSED = Integer.MIN_VALUE;
+    private static final Executor ASKERS =
+            task -> Thread.ofVirtual().name("lite-client-channel").start(task);
 
     private final Session session;
     private final long id;
     private final String node;
     private final String what;
     private final boolean mayHaveChannel;
+    private final Executor askers;
     /** Calls under way, and a thread that asks for a channel; negative: {@link #CLOSED}. */
     private final AtomicInteger users = new AtomicInteger();
 
@@ -48,6 +52,12 @@ final class CallTarget {
      * @param what a call of it, for messages
      */
     CallTarget(Session session, long id, String node, String what, boolean mayHaveChannel) {
+        this(session, id, node, what, mayHaveChannel, ASKERS);
+    }
+
+    /** @param askers runs what asks for a channel, on a thread of its own */
+    CallTarget(Session session, long id, String node, String what, boolean mayHaveChannel, Executor askers) {
+        this.askers = askers;
         this.session = session;
         this.id = id;
         this.node = node;
@@ -112,10 +122,24 @@ final class CallTarget {
             session.channels().closeUnused(open);
         }
         if (mayHaveChannel && System.nanoTime() - nextNs >= 0 && asking.compareAndSet(false, true)) {
-            users.getAndIncrement(); // this thread uses it
-            Thread unused = Thread.ofVirtual().name("lite-client-channel").start(this::ask);
+            startToAsk();
         }
         return null;
+    }
+
+    /** A thread that uses the target calls this. */
+    private void startToAsk() {
+        users.getAndIncrement();
+        boolean started = false;
+        try {
+            askers.execute(this::ask);
+            started = true;
+        } finally {
+            if (!started) { // no memory for a thread; a later call asks
+                asking.set(false);
+                exit();
+            }
+        }
     }
 
     private void ask() {
