@@ -4,6 +4,8 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcStatus;
 import dev.lite.os.FutexWords;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
@@ -17,6 +19,7 @@ import dev.lite.session.waiting.VirtualWaits;
 import dev.lite.session.wire.WireError;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadFactory;
@@ -533,6 +536,12 @@ public final class ChannelCaller implements AutoCloseable {
         }
         byte[] text = new byte[length];
         RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(text), 0, length);
+        if (status != LiteException.Code.RPC_FAILED.number()) { // no server writes it
+            throw new RpcFailedException(
+                    RpcStatus.UNKNOWN,
+                    "%s: unknown status %d of the server: %s"
+                            .formatted(memory.name(), status, new String(text, StandardCharsets.UTF_8)));
+        }
         throw WireError.exception(status, text, memory.name() + ": ");
     }
 

@@ -6,9 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.os.Futex;
+import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Turns;
 import dev.lite.testing.Waits;
 import java.io.IOException;
@@ -30,6 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Both ends of a channel in one process. */
@@ -214,6 +218,29 @@ class ChannelTest {
                     assertThat(e.handlerCode()).isEqualTo(404);
                 })
                 .hasMessage("shop/order at node-2: no such order");
+    }
+
+    /** Otherwise a server could make its caller believe that the caller's session has ended. */
+    @ParameterizedTest
+    @EnumSource(names = {"SESSION_LOST", "NODE_UNREACHABLE"})
+    void anErrorThatOnlyTheCallersSideCanKnowIsNotTakenFromTheServer(LiteException.Code code) {
+        TestChannel channel = channel(1);
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread call = callIn(false, channel, LONG_NS, thrown);
+        ReceivedRequest unused = channel.receive();
+        long slot = channel.memory.address() + ChannelArea.slotOffset(0);
+        RawMemory.putInt(slot + ChannelArea.STATUS, code.number());
+        RawMemory.putInt(slot + ChannelArea.REPLY_LENGTH, 0);
+        int generation = SlotWord.generation(channel.word(0));
+        int before = RawMemory.getAndSetInt(channel.wordAddress(0), SlotWord.of(generation, SlotWord.DONE));
+        if (SlotWord.has(before, SlotWord.SLEEPING)) {
+            int unusedToo = Futex.wake(channel.wordAddress(0), 1);
+        }
+        Waits.join(call);
+        assertThat(thrown.get())
+                .isInstanceOfSatisfying(
+                        RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.UNKNOWN))
+                .hasMessageContaining("unknown status " + code.number());
     }
 
     @Test
