@@ -197,6 +197,11 @@ final class CallerLink extends ChannelLink {
     }
 
     @Override
+    boolean isPolled() {
+        return isVirtuallyPolled() || role.isPolled();
+    }
+
+    @Override
     int prepare(int slot, long header) {
         long word = memory.word(slot);
         while (true) {

@@ -16,7 +16,8 @@ import java.util.function.BooleanSupplier;
  *
  * <p><b>Sending.</b> A thread notes its slot and sends, unless another thread is just sending, which then sends that slot, too: several
  * calls share one system call. What a slot sends is in its window, which stays as it is until the frame was sent. So a connection that
- * takes no more needs no further memory.
+ * takes no more needs no further memory. A thread that has made many writes leaves the rest to one that {@linkplain #isPolled polls}: others
+ * may note slots as fast as it sends them.
  *
  * <p><b>Receiving.</b> Any thread that waits polls; one at a time. If none that waits can poll, the last one {@linkplain #arm arms} the
  * link: then the thread of {@link LinkWatch} polls as soon as something comes.
@@ -30,6 +31,9 @@ abstract class ChannelLink implements LinkInput.Frames {
 
     /** Messages that follow each other faster than this may wait for each other. */
     private static final long OFTEN_NS = 100_000;
+
+    /** A thread makes so many writes in a row; then it leaves the rest to one that polls, if one does. */
+    static final int WRITES_MAX = 32;
 
     /** No frame for this slot. */
     static final int NOTHING = -1;
@@ -108,6 +112,12 @@ abstract class ChannelLink implements LinkInput.Frames {
      */
     abstract int prepare(int slot, long header);
 
+    /**
+     * Whether a thread polls, and sends what others leave. A thread that stops to do so sends after that. So what was left while this
+     * returned true is sent.
+     */
+    abstract boolean isPolled();
+
     final long key() {
         return key;
     }
@@ -177,18 +187,26 @@ abstract class ChannelLink implements LinkInput.Frames {
     final void sendNow() {
         // Who finds another thread sending leaves its bit to that one, which looks again after it has ended.
         while (hasOutgoing() && !blocked && sending.compareAndSet(false, true)) {
-            sendAll();
+            // Asked again after sending has ended: who stopped polling before that may have found this thread sending.
+            if (!sendAll() && isPolled()) {
+                watch.left(); // if that thread has lost its processor
+                return;
+            }
         }
     }
 
-    /** The thread has set {@link #sending}. */
-    private void sendAll() {
+    /** Returns false if it has left something to others. The thread has set {@link #sending}. */
+    private boolean sendAll() {
         boolean all = false;
+        boolean leaves = false;
         try {
-            while (!all && output.flush()) {
+            for (int writes = 0; !all && !leaves && output.flush(); writes++) {
                 all = !hasOutgoing();
                 if (!all) {
-                    gather();
+                    leaves = writes >= WRITES_MAX && !ended && isPolled();
+                    if (!leaves) {
+                        gather();
+                    }
                 }
             }
             sentNs = System.nanoTime();
@@ -205,14 +223,16 @@ abstract class ChannelLink implements LinkInput.Frames {
             failed(e);
             throw e;
         } finally {
-            blocked = !all; // also after a failure: then nobody tries again and again
+            boolean stuck = !all && !leaves;
+            blocked = stuck; // also after a failure: then nobody tries again and again
             sending.set(false);
             if (ended) {
                 end();
-            } else if (!all) {
+            } else if (stuck) {
                 arm();
             }
         }
+        return !leaves;
     }
 
     private void gather() {
@@ -298,7 +318,7 @@ abstract class ChannelLink implements LinkInput.Frames {
 
     private void sendBlocked() {
         if (blocked && sending.compareAndSet(false, true)) {
-            sendAll();
+            boolean unused = sendAll();
             sendNow();
         }
     }

@@ -53,6 +53,11 @@ final class ServerLink extends ChannelLink {
     }
 
     @Override
+    boolean isPolled() {
+        return isVirtuallyPolled() || bell.bits() != 0; // a handler's thread sends after the last request
+    }
+
+    @Override
     int prepare(int slot, long header) {
         int word = RawMemory.getIntVolatile(memory.word(slot));
         int status = RawMemory.getInt(memory.slot(slot) + ChannelArea.STATUS);

@@ -50,6 +50,11 @@ class LinkWatchTest {
         }
 
         @Override
+        boolean isPolled() {
+            return false;
+        }
+
+        @Override
         int prepare(int slot, long header) {
             return NOTHING;
         }
