@@ -9,6 +9,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import org.slf4j.Logger;
@@ -84,7 +85,8 @@ final class ShmConnector implements Connector<ShmEndpoint> {
         try (socket) {
             endpoint.use(socket);
             watch(endpoint, handshake.accept(socket, connections.handshakeDeadline()), socket, socket.toString());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // also without memory: the place is needed again
+            Unrecoverable.report(e);
             // The handler does not know the endpoint yet.
             connections.forget(endpoint);
             LOG.warn("{}: cannot accept a peer: {}", connections.node(), e.getMessage());
@@ -97,13 +99,18 @@ final class ShmConnector implements Connector<ShmEndpoint> {
         try {
             pid = socket.peerCredentials().pid();
             socket.setTimeout(0, PASS_TIMEOUT_NS);
-        } catch (OsException e) {
+        } catch (RuntimeException | Error e) {
             link.release();
             throw e;
         }
-        if (connections.ready(endpoint, link)) {
-            String peer = "the peer (process %d, %s)".formatted(pid, address);
-            endpoint.lost(receive(socket, endpoint.passed(), peer), FabricError.FLUSHED);
+        String peer = "the peer (process %d, %s)".formatted(pid, address);
+        try {
+            if (connections.ready(endpoint, link)) {
+                endpoint.lost(receive(socket, endpoint.passed(), peer), FabricError.FLUSHED);
+            }
+        } catch (RuntimeException | Error e) { // the handler may know the endpoint, whose end nobody would notice
+            Unrecoverable.report(e);
+            endpoint.lost("%s: %s".formatted(peer, e.getMessage()), FabricError.FLUSHED);
         }
     }
 
