@@ -398,13 +398,15 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             return 0;
         }
         String reason = endpoint.finish();
-        driver.finished(endpoint);
-        forget(endpoint);
-        if (reason == null) {
-            return 0;
+        try {
+            driver.finished(endpoint);
+        } finally { // also after an error of the driver: nobody would tell the handler later
+            forget(endpoint);
+            if (reason != null) {
+                handler.disconnected(endpoint, reason);
+            }
         }
-        handler.disconnected(endpoint, reason);
-        return 1;
+        return reason == null ? 0 : 1;
     }
 
     // Closing.

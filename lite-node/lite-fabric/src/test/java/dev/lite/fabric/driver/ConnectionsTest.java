@@ -3,6 +3,7 @@ package dev.lite.fabric.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
@@ -105,6 +106,7 @@ class ConnectionsTest {
         final CountDownLatch connecting = new CountDownLatch(1);
         boolean flushLater;
         boolean stopFails;
+        boolean finishFails;
 
         @Override
         public FakeEndpoint create(boolean accepted) {
@@ -147,6 +149,9 @@ class ConnectionsTest {
         @Override
         public void finished(FakeEndpoint endpoint) {
             calls.add("finished");
+            if (finishFails) {
+                throw new OutOfMemoryError("no memory for the list of those that are left, on purpose");
+            }
         }
 
         @Override
@@ -250,6 +255,25 @@ class ConnectionsTest {
 
         assertThat(endpoint.cuts).isOne();
         assertThat(calls).contains("failed 0", "finished").anyMatch(call -> call.startsWith("disconnected: "));
+    }
+
+    @Test
+    void theHandlerHearsOfTheEndAndAPlaceIsFreeAlsoIfTheDriverFails() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        open();
+        connections.poll(10);
+        calls.clear();
+        driver.finishFails = true;
+        endpoint.lost("the peer is gone", FabricError.FLUSHED);
+
+        assertThatThrownBy(() -> connections.poll(10)).isInstanceOf(OutOfMemoryError.class);
+
+        assertThat(calls).containsExactly("finished", "disconnected: the peer is gone");
+        assertThat(connections.accept()).isNotNull();
+        driver.finishFails = false;
+        assertThat(connections.poll(10)).isZero();
+        assertThat(calls).hasSize(2);
     }
 
     @Test
