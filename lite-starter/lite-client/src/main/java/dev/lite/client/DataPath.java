@@ -62,6 +62,17 @@ final class DataPath {
 
     /** Takes over the memory, which {@link #close} unmaps. */
     DataPath(SharedMemory memory, SessionArea area, int spins, Turns turns, ClientCounts counts) {
+        this(memory, area, spins, turns, counts, new WatchedCommands(memory.address(), spins));
+    }
+
+    /** For tests, which may say how the thread of the watched commands starts. */
+    DataPath(
+            SharedMemory memory,
+            SessionArea area,
+            int spins,
+            Turns turns,
+            ClientCounts counts,
+            WatchedCommands watched) {
         this.memory = memory;
         this.area = area;
         wait = new StagedWait(spins);
@@ -73,7 +84,7 @@ final class DataPath {
         polledWaits = new PolledWaits("lite-commands", spins);
         slotWaits = new SlotWait[area.slots()];
         Arrays.setAll(slotWaits, slot -> new SlotWait(states, slot));
-        watched = new WatchedCommands(base, spins);
+        this.watched = watched;
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
 
@@ -105,7 +116,8 @@ final class DataPath {
 
     /** Submits a command. The node owns the window until the command is done. */
     void submit(int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {
-        fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs, SessionArea.STATE_PENDING);
+        fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs);
+        RawMemory.putIntRelease(base + SessionArea.slotOffset(slot) + SessionArea.STATE, SessionArea.STATE_PENDING);
         doorbell.submit(slot);
     }
 
@@ -126,7 +138,7 @@ final class DataPath {
             long timeoutNs,
             long deadlineNs,
             WatchedCommands.Ending ending) {
-        fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs, SessionArea.STATE_WATCHED);
+        fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs);
         watched.submit(slot, deadlineNs, ending);
     }
 
@@ -135,16 +147,9 @@ final class DataPath {
         watched.help(awaited, deadlineNs);
     }
 
+    /** Writes a command into its slot. The node reads it when the slot's state says so. */
     private void fill(
-            int slot,
-            int op,
-            long lh,
-            long offset,
-            long length,
-            long operand0,
-            long operand1,
-            long timeoutNs,
-            int state) {
+            int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {
         counts.begun(slot, op, length);
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.OP, op);
@@ -154,7 +159,6 @@ final class DataPath {
         RawMemory.putLong(at + SessionArea.OPERAND0, operand0);
         RawMemory.putLong(at + SessionArea.OPERAND1, operand1);
         RawMemory.putLong(at + SessionArea.TIMEOUT_NS, timeoutNs);
-        RawMemory.putIntRelease(at + SessionArea.STATE, state);
     }
 
     /**

@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -54,6 +55,7 @@ final class WatchedCommands {
     private final long base;
     private final Doorbell doorbell;
     private final CompletionBell bell;
+    private final Consumer<Thread> starter;
     private final StagedWait wait;
     private final StagedWait helpersWait;
     /** A bit for each slot whose command is under way. */
@@ -88,7 +90,13 @@ final class WatchedCommands {
      * @param spins the largest number of pauses before the thread sleeps
      */
     WatchedCommands(long base, int spins) {
+        this(base, spins, Thread::start);
+    }
+
+    /** For tests: the system may refuse to start the thread. */
+    WatchedCommands(long base, int spins, Consumer<Thread> starter) {
         this.base = base;
+        this.starter = starter;
         doorbell = new Doorbell(base);
         bell = new CompletionBell(base);
         wait = new StagedWait(spins);
@@ -96,8 +104,8 @@ final class WatchedCommands {
     }
 
     /**
-     * Submits a command whose slot is in {@link SessionArea#STATE_WATCHED}. Does not block. The caller no longer owns the slot when
-     * this method returns, and still owns it when this method throws.
+     * Submits the command that is in a slot, in {@link SessionArea#STATE_WATCHED}. Does not block. The caller no longer owns the slot
+     * when this method returns. It still owns it when this method throws, and the slot has no command then.
      *
      * @param deadlineNs of {@link System#nanoTime}
      */
@@ -105,6 +113,8 @@ final class WatchedCommands {
         if (watcher == null) {
             start();
         }
+        RawMemory.putIntRelease(
+                state(slot), SessionArea.STATE_WATCHED); // only now: without the thread, nobody would end it
         inside.getAndIncrement();
         try {
             deadlinesNs[slot] = deadlineNs;
@@ -126,7 +136,7 @@ final class WatchedCommands {
     private synchronized void start() {
         if (watcher == null) {
             Thread thread = RepeatingThread.unstarted("lite-async", this::watch, LOG::error);
-            thread.start();
+            starter.accept(thread);
             watcher = thread;
         }
     }
@@ -256,9 +266,12 @@ final class WatchedCommands {
         return deadlinesNs[slot] - nowNs <= 0 ? Outcome.TIMED_OUT : null;
     }
 
+    private long state(int slot) {
+        return base + SessionArea.slotOffset(slot) + SessionArea.STATE;
+    }
+
     private boolean isDone(int slot) {
-        return RawMemory.getIntAcquire(base + SessionArea.slotOffset(slot) + SessionArea.STATE)
-                == SessionArea.STATE_DONE;
+        return RawMemory.getIntAcquire(state(slot)) == SessionArea.STATE_DONE;
     }
 
     /** Ends the slot's command if it is done, late or lost, and no other thread ends it. */

@@ -1,13 +1,16 @@
 package dev.lite.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.client.DataPath.Outcome;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
 import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -215,5 +218,30 @@ class WatchedCommandsTest {
                 submitAgain(its, rounds - 1, left);
             });
         }
+    }
+
+    /** Else the next owner, which may return it without a command of its own, would leave it to the node for ever. */
+    @Test
+    void aSlotHasNoCommandIfThereIsNoThreadToWatchIt() {
+        SessionArea area = new SessionArea(1, 4096);
+        SharedMemory one = SharedMemory.createMemfd("no-thread", area.bytes());
+        WatchedCommands noThread = new WatchedCommands(one.address(), SPINS, thread -> {
+            throw new OutOfMemoryError("unable to create native thread, on purpose");
+        });
+        DataPath data = new DataPath(one, area, SPINS, new Turns(), new ClientCounts(), noThread);
+        int slot = data.slots().tryAcquire();
+        long deadlineNs = System.nanoTime() + LONG_NS;
+        assertThatThrownBy(() -> data.submitWatched(
+                        slot, Op.READ, 1, 0, 8, 0, 0, LONG_NS, deadlineNs, (its, outcome, helping) -> ended.add("it")))
+                .isInstanceOf(OutOfMemoryError.class);
+        data.slots().release(slot);
+
+        assertThat(data.slots().tryAcquire()).isEqualTo(slot);
+        data.returnSlot(slot);
+        assertThat(data.slots().tryAcquire()).as("a free slot").isEqualTo(slot);
+
+        data.slots().release(slot);
+        assertThat(data.close(deadlineNs)).isTrue();
+        assertThat(ended).isEmpty();
     }
 }
