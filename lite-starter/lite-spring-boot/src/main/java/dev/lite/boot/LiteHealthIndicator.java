@@ -3,6 +3,7 @@ package dev.lite.boot;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
+import dev.lite.boot.observe.NodesProbe;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -14,28 +15,31 @@ import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.Status;
 
 /**
- * Reports whether the session with this host's node is open, and which fabric carries data to each node of the cluster. A check makes
- * one attempt to attach again if the session was lost. Add it to readiness, not to liveness, which must not depend on a node.
- * Logs a line when the node goes and when it is back, not at each check. Any thread.
+ * Reports whether the session with this host's node is open, and which fabric carries data to each node of the
+ * cluster. A check makes one attempt to attach again if the session was lost. It waits at most a second for a node
+ * that does not answer. Add it to readiness, not to liveness, which must not depend on a node. Logs a line when the
+ * node goes and when it is back, not at each check. Any thread.
  */
 public final class LiteHealthIndicator extends AbstractHealthIndicator {
 
     private static final Log log = LogFactory.getLog(LiteHealthIndicator.class);
 
     private final Lite lite;
+    private final NodesProbe probe;
     private final AtomicBoolean away = new AtomicBoolean();
 
     /** Checks this session, which the caller still owns and closes. */
     public LiteHealthIndicator(Lite lite) {
         super("LITE health check failed");
         this.lite = lite;
+        probe = new NodesProbe(lite);
     }
 
     @Override
     protected void doHealthCheck(Health.Builder builder) {
         List<NodeInfo> nodes;
         try {
-            nodes = lite.nodes();
+            nodes = probe.nodes();
         } catch (LiteException e) {
             if (!away.getAndSet(true)) {
                 log.warn("This host's LITE node is away: %s".formatted(e.getMessage()));

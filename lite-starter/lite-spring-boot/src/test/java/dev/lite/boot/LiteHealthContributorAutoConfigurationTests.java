@@ -5,8 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.client.fake.FakeLite;
+import dev.lite.testing.Waits;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -47,6 +51,39 @@ class LiteHealthContributorAutoConfigurationTests {
             assertThat(health.getStatus()).isEqualTo(Status.DOWN);
             assertThat(health.getDetails().get("error")).asString().contains("the session was lost");
         });
+    }
+
+    /** The node's process is paused, for example: it accepts the question, and does not answer it. */
+    @Test
+    void healthIsDownWhileTheNodeHangsAndAsksItOnlyOnce() {
+        CountDownLatch answers = new CountDownLatch(1);
+        AtomicInteger questions = new AtomicInteger();
+        FakeLite hung = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"));
+        hung.whenListing = () -> {
+            questions.incrementAndGet();
+            Waits.await(answers);
+        };
+        LiteHealthIndicator indicator = new LiteHealthIndicator(hung);
+        for (int check = 0; check < 3; check++) {
+            Health health = indicator.health();
+            assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health.getDetails().get("error")).asString().contains("did not answer within 1000 ms");
+        }
+        assertThat(questions).hasValue(1);
+        answers.countDown();
+        Waits.until("the node is up again", () -> indicator.health().getStatus().equals(Status.UP));
+    }
+
+    @Test
+    void aShortDeadlineOfTheSessionIsAlsoThatOfItsHealth() {
+        CountDownLatch answers = new CountDownLatch(1);
+        FakeLite hung =
+                new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x").withDeadline(Duration.ofMillis(30)));
+        hung.whenListing = () -> Waits.await(answers);
+        assertThat(new LiteHealthIndicator(hung).health().getDetails().get("error"))
+                .asString()
+                .contains("did not answer within 30 ms");
+        answers.countDown();
     }
 
     @Test

@@ -40,6 +40,9 @@ public final class FakeLite implements Lite {
     /** Runs at the beginning of each mapping. */
     public volatile Runnable whenMapping = () -> {};
 
+    /** Runs at the beginning of each question for the nodes. */
+    public volatile Runnable whenListing = () -> {};
+
     /** The copies, as "source to destination". */
     public final Queue<String> copies = new ConcurrentLinkedQueue<>();
 
@@ -211,6 +214,7 @@ public final class FakeLite implements Lite {
 
     @Override
     public List<NodeInfo> nodes() {
+        whenListing.run();
         if (!open) {
             throw new SessionLostException("the session was lost");
         }

@@ -12,15 +12,20 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 
-/** {@code /actuator/lite}: the session with this host's node. Never waits for a node that is away. Any thread. */
+/**
+ * {@code /actuator/lite}: the session with this host's node. Waits at most a second for a node that does not answer,
+ * and not for one that is away. Any thread.
+ */
 @Endpoint(id = "lite")
 public final class LiteEndpoint {
 
     private final Lite lite;
+    private final NodesProbe probe;
 
     /** Shows this session, which the caller still owns and closes. */
     public LiteEndpoint(Lite lite) {
         this.lite = lite;
+        probe = new NodesProbe(lite);
     }
 
     /** The session now. */
@@ -44,10 +49,10 @@ public final class LiteEndpoint {
     private Map<String, String> fabrics() {
         Map<String, String> fabrics = new TreeMap<>();
         try {
-            List<NodeInfo> nodes = lite.nodes();
+            List<NodeInfo> nodes = probe.nodes();
             nodes.forEach(node -> fabrics.put(node.name(), node.fabric()));
         } catch (LiteException e) {
-            // The session was lost meanwhile: the other fields are still worth showing.
+            // The session was lost meanwhile, or the node does not answer: the other fields are still worth showing.
         }
         return fabrics;
     }
@@ -62,7 +67,7 @@ public final class LiteEndpoint {
      * @param ports open ports
      * @param locks held locks
      * @param operations operations by kind, as {@link LiteStatistics#operations} counts them
-     * @param fabrics the nodes of the cluster, each with the fabric that carries data to it
+     * @param fabrics the nodes of the cluster, each with the fabric that carries data to it; empty while the node does not answer
      */
     public record Session(
             boolean open,

@@ -9,6 +9,7 @@ import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.client.fake.FakeLite;
+import dev.lite.testing.Waits;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.file.Path;
@@ -16,6 +17,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -59,6 +61,18 @@ class LiteObserveTests {
         LiteEndpoint.Session session = new LiteEndpoint(lost).session();
         assertThat(session.open()).isFalse();
         assertThat(session.node()).isNull();
+        assertThat(session.fabrics()).isEmpty();
+        assertThat(session.operations()).containsKey("read");
+    }
+
+    @Test
+    void theEndpointShowsTheSessionWithoutTheFabricsWhileTheNodeHangs() {
+        CountDownLatch answers = new CountDownLatch(1);
+        FakeLite hung = busy();
+        hung.whenListing = () -> Waits.await(answers);
+        LiteEndpoint.Session session = new LiteEndpoint(hung).session();
+        answers.countDown();
+        assertThat(session.open()).isTrue();
         assertThat(session.fabrics()).isEmpty();
         assertThat(session.operations()).containsKey("read");
     }
