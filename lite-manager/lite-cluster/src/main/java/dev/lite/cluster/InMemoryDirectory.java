@@ -202,6 +202,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 throw new IllegalStateException(
                         "this directory is registered as the node \"%s\" already".formatted(advert.name()));
             }
+            listeners.forgetRegistration();
             int id = store.claimId(newAdvert.name(), newAdvert.heldId());
             Registration other = store.live.get(newAdvert.name());
             if (other != null) {

@@ -58,6 +58,11 @@ final class ListenerThread implements Executor, AutoCloseable {
         });
     }
 
+    /** A new registration begins: listeners that are added later are not notified of what became of the last. */
+    void forgetRegistration() {
+        execute(() -> registration = null);
+    }
+
     /** Notifies all listeners asynchronously. Any thread; does not block. */
     void notifyLater(Consumer<DirectoryListener> call) {
         execute(() -> {

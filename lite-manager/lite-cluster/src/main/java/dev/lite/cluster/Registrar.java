@@ -77,6 +77,7 @@ final class Registrar implements AutoCloseable {
                 throw new IllegalStateException(
                         "this directory is registered as the node \"%s\" already".formatted(advert.name()));
             }
+            listeners.forgetRegistration();
             int id = claimId(newAdvert.name(), newAdvert.heldId(), deadline);
             NodeRecord record = make(newAdvert, id, true, deadline);
             advert = newAdvert;

@@ -148,28 +148,52 @@ class CuratorSessionTest {
             RecordingListener recorded = new RecordingListener();
             one.addListener(recorded);
             one.register(advert("a"), DEADLINE);
-            CuratorDirectory other = open();
-            // Replaces the registration in one step, as if the session had ended long ago.
-            ZooKeeperPaths paths = new ZooKeeperPaths(cluster);
-            ZooKeeperSession session = other.session();
-            other.nodesNow(DEADLINE);
-            NodeRecord successor = new NodeRecord("a", 0, 99, "another-host/boot", 1, Map.of());
-            session.await(
-                    session.multi(
-                            paths.live("a"),
-                            List.of(
-                                    Op.delete(paths.live("a"), -1),
-                                    session.createOp(
-                                            paths.live("a"),
-                                            new LiveEntry("another process", successor, null).toBytes(),
-                                            CreateMode.EPHEMERAL))),
-                    Deadline.in(DEADLINE),
-                    "test");
+            NodeRecord successor = giveNameToAnotherNode();
 
             Waits.until("it is reported", () -> !recorded.refused.isEmpty());
 
             assertThat(recorded.refused.getFirst()).contains("another-host");
             assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+        }
+    }
+
+    /** Replaces the registration of "a" in one step, as if its session had ended long ago. */
+    private NodeRecord giveNameToAnotherNode() {
+        CuratorDirectory other = open();
+        ZooKeeperPaths paths = new ZooKeeperPaths(cluster);
+        ZooKeeperSession session = other.session();
+        other.nodesNow(DEADLINE);
+        NodeRecord successor = new NodeRecord("a", 0, 99, "another-host/boot", 1, Map.of());
+        session.await(
+                session.multi(
+                        paths.live("a"),
+                        List.of(
+                                Op.delete(paths.live("a"), -1),
+                                session.createOp(
+                                        paths.live("a"),
+                                        new LiveEntry("another process", successor, null).toBytes(),
+                                        CreateMode.EPHEMERAL))),
+                Deadline.in(DEADLINE),
+                "test");
+        return successor;
+    }
+
+    @Test
+    void aListenerIsNotNotifiedThatAnEarlierRegistrationWasRefused() {
+        try (CuratorDirectory one = zooKeeper.open(cluster, SHORT_SESSION_TIMEOUT)) {
+            RecordingListener early = new RecordingListener();
+            one.addListener(early);
+            one.register(advert("a"), DEADLINE);
+            giveNameToAnotherNode();
+            Waits.until("it is reported", () -> !early.refused.isEmpty());
+
+            one.register(advert("b"), DEADLINE);
+            RecordingListener late = new RecordingListener();
+            one.addListener(late);
+            open().register(advert("c"), DEADLINE);
+
+            Waits.until("the listener was added", () -> late.lastNodes().contains("c"));
+            assertThat(late.refused).isEmpty();
         }
     }
 

@@ -61,4 +61,25 @@ class InMemoryDirectoryTest extends ClusterDirectoryContract {
         assertThat(recorded.refused.getFirst()).contains("\"a\"").contains("host-of-a");
         assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
     }
+
+    @Test
+    void aListenerIsNotNotifiedThatAnEarlierRegistrationWasRefused() {
+        InMemoryDirectory one = (InMemoryDirectory) open();
+        RecordingListener early = new RecordingListener();
+        one.addListener(early);
+        one.register(advert("a"), DEADLINE);
+        one.setAvailable(false);
+        one.expireSession();
+        open().register(advert("a"), DEADLINE);
+        one.setAvailable(true);
+        Waits.until("it is reported", () -> !early.refused.isEmpty());
+
+        one.register(advert("b"), DEADLINE);
+        RecordingListener late = new RecordingListener();
+        one.addListener(late);
+        one.setAvailable(false);
+
+        Waits.until("the listener was added", () -> late.availability.equals(List.of(false)));
+        assertThat(late.refused).isEmpty();
+    }
 }
