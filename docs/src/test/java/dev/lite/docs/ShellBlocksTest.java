@@ -58,7 +58,7 @@ class ShellBlocksTest {
                 "mvn -Pdemo -Dlite.demo.fyle=x",
                 "lite-manager/lite-cli/target/lite upp",
                 "lite up --knots 3",
-                "export $(lite envy)",
+                "eval \"$(lite envy)\"",
                 "java -jar lite-node-app-*-exec.jar --lite.node.nome=a",
                 "frobnicate"
             })

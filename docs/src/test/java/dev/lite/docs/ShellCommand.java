@@ -23,7 +23,7 @@ record ShellCommand(List<String> words) {
             Set.of("skipTests", "test", "surefire.failIfNoSpecifiedTests", "spring-boot.run.jvmArguments");
 
     private static final Pattern WORD = Pattern.compile("(?:[^\\s'\"]|'[^']*'|\"[^\"]*\")+");
-    private static final Pattern INSIDE = Pattern.compile("(?:export \\$|source <)\\((.*)\\)");
+    private static final Pattern INSIDE = Pattern.compile("(?:eval \"\\$|source <)\\((.*)\\)\"?");
     private static final Pattern PROFILE = Pattern.compile("<profile>\\s*<id>([^<]+)</id>");
 
     private static final String POMS =

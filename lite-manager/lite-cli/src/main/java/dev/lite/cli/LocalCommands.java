@@ -125,7 +125,7 @@ final class LocalCommands {
                     print("The cluster \"%s\" is running; its manager: %s"
                             .formatted(name, noted.get(LocalClusters.URL)));
                     print("Logs: " + cluster.workDirectory().resolve("logs"));
-                    print("For an application: export $(lite env" + nameOption() + ")");
+                    print("For an application: eval \"$(lite env" + nameOption() + ")\"");
                     print("To stop it: lite down" + nameOption());
                 }
             } finally {

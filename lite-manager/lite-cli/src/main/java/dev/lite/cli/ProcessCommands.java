@@ -5,6 +5,7 @@ import dev.lite.local.LocalProcess;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Properties;
+import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import tools.jackson.databind.node.ObjectNode;
@@ -78,9 +79,11 @@ final class ProcessCommands {
     @Command(
             name = "env",
             description =
-                    "Prints the environment of an application that uses a cluster started by \"up\": export $(lite env)",
+                    "Prints the environment of an application that uses a cluster started by \"up\", for a shell: eval \"$(lite env)\"",
             mixinStandardHelpOptions = true)
     static final class Env extends LocalCommand.OfCluster {
+        private static final Pattern PLAIN = Pattern.compile("[\\w%+,./:=@-]+");
+
         @Option(
                 names = "--node",
                 paramLabel = "NODE",
@@ -108,9 +111,15 @@ final class ProcessCommands {
                 values.forEach(object::put);
                 print(object.toPrettyString());
             } else {
-                values.forEach((key, value) -> print(key + "=" + value));
+                values.forEach((key, value) -> print(line(key, value)));
             }
             return ExitStatus.OK;
+        }
+
+        /** A command of a POSIX shell. No quotes if the value needs none: then "export $(lite env)" works, too. */
+        static String line(String variable, String value) {
+            String quoted = PLAIN.matcher(value).matches() ? value : "'" + value.replace("'", "'\\''") + "'";
+            return "export %s=%s".formatted(variable, quoted);
         }
 
         private String required(Properties addresses, String key, String process) {
