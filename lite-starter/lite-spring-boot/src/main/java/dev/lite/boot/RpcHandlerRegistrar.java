@@ -200,7 +200,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     }
 
     private synchronized void awaitStop() {
-        while (running) {
+        while (Thread.currentThread() == keepAlive) { // after a restart it is another one
             try {
                 wait();
             } catch (InterruptedException e) {

@@ -118,6 +118,22 @@ class LiteRpcAutoConfigurationTests {
         });
     }
 
+    /** As of a context that is paused and resumed, for example between tests. The former thread runs only when all is done. */
+    @Test
+    void aRestartThatIsFasterThanTheThreadOfTheApplicationLeavesNoThread() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            RpcHandlerRegistrar registrar = context.getBean(RpcHandlerRegistrar.class);
+            Thread former = Objects.requireNonNull(registrar.keepAlive());
+            Waits.until("it waits for the end", () -> former.getState() == Thread.State.WAITING);
+            synchronized (registrar) {
+                registrar.stop();
+                registrar.start();
+            }
+            Waits.join(former);
+            assertThat(registrar.keepAlive()).isNotNull().isNotSameAs(former);
+        });
+    }
+
     @Test
     void anApplicationThatOnlyServesFunctionsKeepsRunningUntilItsContextEnds() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
