@@ -231,8 +231,17 @@ drain-timeout, and prefers a variable of the container to a property.
 {{- fail (printf "%s has %s, which the chart sets itself from another value" $.of $name) }}
 {{- end }}
 {{- /* A large number of a file is a floating-point one, which Helm would write with an exponent. */}}
-{{ $name }}={{ ternary $value (toJson $value) (kindIs "string" $value) }}
+{{ $name }}={{ include "lite.propertyValue" (dict "of" $.of "name" $name "text" (ternary $value (toJson $value) (kindIs "string" $value))) }}
 {{- end }}
+{{- end -}}
+
+{{/* A value as Java reads it from a file of properties: in ASCII, with escapes. Those of Go that Java does not have are refused. */}}
+{{- define "lite.propertyValue" -}}
+{{- $escaped := printf "%+q" .text | trimPrefix "\"" | trimSuffix "\"" -}}
+{{- if regexMatch `^([^\\]|\\[^abvxU])*\\[abvxU]` $escaped -}}
+{{- fail (printf "%s has %s with a control character or an emoji: %s" .of .name $escaped) -}}
+{{- end -}}
+{{- regexReplaceAll "^ | $" $escaped "\\u0020" -}}
 {{- end -}}
 
 {{/* The longest time that the hook of a node waits for its drain: the drain itself, and the start of the hook's JVM. */}}

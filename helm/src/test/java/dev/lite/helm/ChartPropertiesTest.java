@@ -1,10 +1,13 @@
 package dev.lite.helm;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -113,6 +117,47 @@ class ChartPropertiesTest {
                 .contains("    lite.node.tcp.verify-names=true\n");
     }
 
+    /** For Java a backslash is an escape, leading spaces and further lines are no value, and bytes are ISO-8859-1. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "C:\\new\\table\\u",
+                "ends with \\",
+                "  two spaces ",
+                "one\nlite.node.name=other\r\n\tx",
+                "ä € ${HOME} \"q\" 'q'",
+                "#=:! %d {{ x }}",
+            })
+    void aValueOfAPropertyIsReadAsItWasGiven(String value, @TempDir Path temporary) throws IOException {
+        assertThat(propertyOfAFile(value, temporary)).isEqualTo(value);
+    }
+
+    @Test
+    void aCharacterThatTheChartCannotWriteIsRefused(@TempDir Path temporary) {
+        assertThatThrownBy(() -> propertyOfAFile("a\u0007", temporary))
+                .hasMessageContaining("node.properties has spring.application.name with a control character");
+    }
+
+    private static String propertyOfAFile(String value, Path temporary) throws IOException {
+        Map<String, Object> node = Map.of("properties", Map.of("spring.application.name", value));
+        Path values = Files.writeString(
+                temporary.resolve("values.json"),
+                JSON.writeValueAsString(Map.of("zookeeper", Map.of("connect", "zk:2181"), "node", node)));
+        String text = Chart.text(Chart.DIRECTORY, "lite", values, Map.of());
+        Object file = KubernetesObject.parse(text).stream()
+                .filter(object ->
+                        object.kind().equals("ConfigMap") && object.name().endsWith("-node"))
+                .findFirst()
+                .orElseThrow()
+                .map("data")
+                .get("application.properties");
+        Properties properties = new Properties();
+        byte[] bytes = String.valueOf(file).getBytes(StandardCharsets.UTF_8);
+        properties.load(new ByteArrayInputStream(bytes));
+        assertThat(properties).doesNotContainKey("lite.node.name");
+        return properties.getProperty("spring.application.name");
+    }
+
     @Test
     void anUnknownNameIsFound() {
         assertThat(NODE.isProperty("lite.node.arena.size")).isTrue();
@@ -155,7 +200,7 @@ class ChartPropertiesTest {
             try (JarFile file = new JarFile(jar.toFile())) {
                 ZipEntry entry = file.getEntry("META-INF/spring-configuration-metadata.json");
                 if (entry != null) {
-                    add(new String(file.getInputStream(entry).readAllBytes(), java.nio.charset.StandardCharsets.UTF_8));
+                    add(new String(file.getInputStream(entry).readAllBytes(), StandardCharsets.UTF_8));
                 }
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
