@@ -16,6 +16,7 @@ final class SocketCalls {
     static final int SO_PEERCRED = 17;
     static final int SO_RCVTIMEO = 20;
     static final int SO_SNDTIMEO = 21;
+    private static final int SO_PASSRIGHTS = 83;
 
     private static final int PATH_BYTES_MAX = 106;
     private static final int AF_UNIX = 1;
@@ -136,6 +137,17 @@ final class SocketCalls {
         try {
             // Fails only when the peer has disconnected, and then no thread is blocked.
             int unused = (int) SHUTDOWN.invokeExact(CallState.current().capture, descriptor, SHUT_RDWR);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
+
+    /** Clears SO_PASSRIGHTS; fails before Linux 6.16. The connections of a listening socket begin with its value. */
+    static int refuseDescriptors(CallState state, int descriptor) {
+        try (var arena = Arena.ofConfined()) {
+            var off = arena.allocateFrom(JAVA_INT, 0);
+            return (int) SETSOCKOPT.invokeExact(
+                    state.capture, descriptor, SOL_SOCKET, SO_PASSRIGHTS, off.address(), Integer.BYTES);
         } catch (Throwable e) {
             throw CLibrary.impossible(e);
         }

@@ -21,8 +21,11 @@ public final class UnixServerSocket implements AutoCloseable {
     /** The identity of the bound file: a file that another process creates there later must not be removed. */
     private final @Nullable Object fileKey;
 
-    private UnixServerSocket(int number, Path path) {
+    private final boolean refusesDescriptors;
+
+    private UnixServerSocket(int number, Path path, boolean refusesDescriptors) {
         this.path = path;
+        this.refusesDescriptors = refusesDescriptors;
         descriptor = new Descriptor(number, path.toString());
         fileKey = fileKey(path);
     }
@@ -38,6 +41,19 @@ public final class UnixServerSocket implements AutoCloseable {
      *     does not exist
      */
     public static UnixServerSocket bind(Path path, int mode, int backlog) {
+        return bind(path, mode, backlog, false);
+    }
+
+    /**
+     * {@link #bind} for clients that are not trusted, and send no descriptors. Who closes the last descriptor of an open file waits for
+     * that file, for as long as its maker wants: a socket lingers, a file system of the client's does not answer. So the kernel refuses
+     * their messages with descriptors (EPERM). Before Linux 6.16 it does not: see {@link #refusesDescriptors}.
+     */
+    public static UnixServerSocket bindForStrangers(Path path, int mode, int backlog) {
+        return bind(path, mode, backlog, true);
+    }
+
+    private static UnixServerSocket bind(Path path, int mode, int backlog, boolean strangers) {
         Linux.require();
         byte[] pathBytes = SocketCalls.pathBytes(path);
         var permissions = permissions(mode);
@@ -49,7 +65,8 @@ public final class UnixServerSocket implements AutoCloseable {
             Syscalls.close(number);
             throw refused;
         }
-        var server = new UnixServerSocket(number, path);
+        // Before listen: no client can connect earlier.
+        var server = new UnixServerSocket(number, path, strangers && SocketCalls.refuseDescriptors(state, number) == 0);
         try {
             // No client can connect before listen, so the mode set by the umask is never effective.
             Files.setPosixFilePermissions(path, permissions);
@@ -89,6 +106,11 @@ public final class UnixServerSocket implements AutoCloseable {
         } finally {
             descriptor.release();
         }
+    }
+
+    /** Whether the kernel refuses messages with descriptors from the clients. */
+    public boolean refusesDescriptors() {
+        return refusesDescriptors;
     }
 
     /** The path it listens on. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.lite.testing.Waits;
 import java.io.IOException;
@@ -126,6 +127,23 @@ class UnixSocketTest {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> pair.client().send(buffer, 1, new int[UnixSocket.DESCRIPTORS_MAX + 1]))
                     .withMessageContaining("at most 16");
+        }
+    }
+
+    @Test
+    void strangersPassNoDescriptorsAndGetThem() throws IOException {
+        try (var server = UnixServerSocket.bindForStrangers(directory.resolve("s"), OWNER_ONLY, BACKLOG);
+                var client = UnixSocket.connect(server.path());
+                var accepted = server.accept();
+                var memory = SharedMemory.createMemfd("strangers-test", 4096)) {
+            assumeThat(server.refusesDescriptors()).as("since Linux 6.16").isTrue();
+            assertThat(errno(() -> client.send(text("with"), 4, memory.descriptor())))
+                    .isEqualTo(Errno.EPERM);
+            send(client, "without");
+            assertThat(receive(accepted)).isEqualTo("without");
+            accepted.send(text("back"), 4, memory.descriptor());
+            client.receive(buffer).closeDescriptors();
+            assertThat(openDescriptorsOf("strangers-test")).isOne();
         }
     }
 

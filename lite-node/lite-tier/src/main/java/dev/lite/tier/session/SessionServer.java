@@ -132,7 +132,7 @@ public final class SessionServer implements AutoCloseable {
         if (listening != null || closed) {
             throw new IllegalStateException("the session server on %s was already started".formatted(config.socket()));
         }
-        UnixServerSocket bound = UnixServerSocket.bind(config.socket(), config.socketMode(), BACKLOG);
+        UnixServerSocket bound = UnixServerSocket.bindForStrangers(config.socket(), config.socketMode(), BACKLOG);
         listening = bound;
         watch.start();
         SocketWaits waits = new SocketWaits("lite-session-control", LOG::error);

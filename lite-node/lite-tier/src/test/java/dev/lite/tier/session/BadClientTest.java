@@ -3,6 +3,7 @@ package dev.lite.tier.session;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
@@ -10,9 +11,11 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
+import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixServerSocket;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionChannel;
@@ -44,6 +47,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 @Isolated("it counts the threads or the memory of its process")
 class BadClientTest {
     private static final int NEIGHBOUR_BYTES = 100_000;
+    /** A request for the list of nodes. */
+    private static final byte[] NODES = {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
     @TempDir
     Path directory;
@@ -252,6 +257,26 @@ class BadClientTest {
         }
     }
 
+    /** Their last close may take as long as their maker wants, and the node's few carriers would wait for it. */
+    @Test
+    void theKernelRefusesDescriptorsForTheNode() throws ProtocolException {
+        assumeThat(kernelRefusesDescriptors()).as("since Linux 6.16").isTrue();
+        try (RawClient bad = new RawClient(socket).attach();
+                var input = SharedMemory.createMemfd("uninvited", 4096)) {
+            assertThatExceptionOfType(OsException.class)
+                    .isThrownBy(() -> bad.sendRaw(NODES, input.descriptor()))
+                    .satisfies(refused -> assertThat(refused.errno()).isEqualTo(Errno.EPERM));
+            bad.sendRaw(NODES);
+            assertThat(bad.channel.receive()).isInstanceOf(SessionMessage.NodesPage.class);
+        }
+    }
+
+    private boolean kernelRefusesDescriptors() {
+        try (var probe = UnixServerSocket.bindForStrangers(directory.resolve("probe"), 0600, 1)) {
+            return probe.refusesDescriptors();
+        }
+    }
+
     @Test
     void unexpectedDescriptorsAreClosed() throws ProtocolException, IOException {
         long before = descriptors();
@@ -259,7 +284,12 @@ class BadClientTest {
                 var input = SharedMemory.createMemfd("uninvited", 4096)) {
             int one = input.descriptor();
             for (int i = 0; i < 50; i++) {
-                bad.sendRaw(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, one, one, one);
+                try {
+                    bad.sendRaw(NODES, one, one, one);
+                } catch (OsException refused) { // since Linux 6.16
+                    assertThat(refused.errno()).isEqualTo(Errno.EPERM);
+                    bad.sendRaw(NODES);
+                }
                 assertThat(bad.channel.receive()).isInstanceOf(SessionMessage.NodesPage.class);
             }
             // The session's own descriptors: two sockets, and the memory at both sides and in transit.
