@@ -90,6 +90,7 @@ public record CuratorConfig(
             if (file == null) {
                 return password == null ? null : new Credentials(user, password);
             }
+            Trust.checkSecretFile(property + ".password-file", file);
             try {
                 return new Credentials(user, Files.readString(file).stripTrailing());
             } catch (IOException e) {

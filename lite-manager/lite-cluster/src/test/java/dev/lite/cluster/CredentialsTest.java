@@ -8,12 +8,14 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.cluster.CuratorConfig.Credentials;
+import dev.lite.cluster.process.StartException;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -167,6 +169,7 @@ class CredentialsTest {
     void aPasswordComesFromAFileOrAPropertyAndIsNeverPrinted() throws IOException {
         Path file = Files.writeString(directory.resolve("password"), PASSWORD + "\n");
 
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
         assertThat(Credentials.of("x.auth", "lite", null, file)).isEqualTo(OURS);
         assertThat(Credentials.of("x.auth", "lite", PASSWORD, null)).isEqualTo(OURS);
         assertThat(Credentials.of("x.auth", "lite", null, null)).isNull();
@@ -181,6 +184,18 @@ class CredentialsTest {
         assertThat(CuratorConfig.of("h:1", "c").withCredentials(OURS).toString())
                 .contains("lite")
                 .doesNotContain(PASSWORD);
+    }
+
+    @Test
+    void aFileWithThePasswordThatOthersMayWriteIsRefused() throws IOException {
+        Path file = Files.writeString(directory.resolve("writable"), PASSWORD);
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw--w----"));
+
+        assertThatThrownBy(() -> Credentials.of("x.auth", "lite", null, file))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining(file.toString())
+                .hasMessageContaining("x.auth.password-file")
+                .hasMessageNotContaining(PASSWORD);
     }
 
     /** The ACLs of all znodes below a path, read by a separate client. */

@@ -73,9 +73,6 @@ record ClusterProperties(
     /** @param tls for connections to ZooKeeper; null for none */
     CuratorConfig toConfig(String connectString, CuratorConfig.@Nullable Tls tls) {
         Trust.requireUser(connectString, auth.hasPassword(), auth.open());
-        if (auth.passwordFile() != null) {
-            Trust.checkSecretFile(AUTH + ".password-file", auth.passwordFile());
-        }
         return new CuratorConfig(
                 connectString,
                 name,

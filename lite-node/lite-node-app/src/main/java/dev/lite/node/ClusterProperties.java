@@ -78,9 +78,6 @@ record ClusterProperties(
                     "no ZooKeeper is configured", "Set lite.cluster.zookeeper to host:port[,host:port...].", null);
         }
         Trust.requireUser(zookeeper, auth.hasPassword(), auth.open());
-        if (auth.passwordFile() != null) {
-            Trust.checkSecretFile(AUTH + ".password-file", auth.passwordFile());
-        }
         return new CuratorConfig(
                 zookeeper,
                 name,
