@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
+import java.util.Locale;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.annotation.Value;
@@ -20,7 +21,8 @@ import org.springframework.web.filter.OncePerRequestFilter;
  * Guards what the node tells of applications and their memory. Requests from this host that only read need nothing, but must
  * be for this host: a page of another site can make a browser here ask a name that now means a loopback address (DNS rebinding).
  * Others see only health and info, unless they send the node's management token as {@code Authorization: Bearer TOKEN}. If a token is
- * configured, a request that may change something needs it, from wherever it comes.
+ * configured, a request that may change something needs it, from wherever it comes. Without one, the remaining risk is a browser on this
+ * host: so changes requested by pages of other sites (CSRF) are refused.
  */
 @Component
 class ManagementAccess extends OncePerRequestFilter {
@@ -46,7 +48,11 @@ class ManagementAccess extends OncePerRequestFilter {
             if (READING.contains(request.getMethod()) || mayChange(request)) {
                 admitted(request, response, chain);
             } else {
-                refuseChange(response);
+                refuseChange(
+                        token == null
+                                ? "pages of other sites change nothing here"
+                                : "a change needs the token of lite.node.management.token",
+                        response);
             }
             return;
         }
@@ -63,11 +69,10 @@ class ManagementAccess extends OncePerRequestFilter {
     }
 
     /** With a body, which the hook of a container prints: the page of an error has no text. */
-    private static void refuseChange(HttpServletResponse response) throws IOException {
+    private static void refuseChange(String detail, HttpServletResponse response) throws IOException {
         response.setStatus(HttpServletResponse.SC_FORBIDDEN);
         response.setContentType(MediaType.APPLICATION_JSON_VALUE);
-        response.getWriter()
-                .write("{\"status\":403,\"detail\":\"a change needs the token of lite.node.management.token\"}");
+        response.getWriter().write("{\"status\":403,\"detail\":\"%s\"}".formatted(detail));
     }
 
     /** A body is read as a whole, and any process of this host may send one. */
@@ -118,7 +123,15 @@ class ManagementAccess extends OncePerRequestFilter {
 
     /** Whether the request may change what the node does: if a token is configured, it needs that, also from this host. */
     private boolean mayChange(HttpServletRequest request) {
-        return token == null || isAuthorized(request);
+        return token == null ? !isOfAnotherSite(request) : isAuthorized(request);
+    }
+
+    /** Whether a browser sends it for a page that does not come from this port. The scheme may differ: a proxy may terminate TLS. */
+    private static boolean isOfAnotherSite(HttpServletRequest request) {
+        String origin = request.getHeader(HttpHeaders.ORIGIN);
+        String host = request.getHeader(HttpHeaders.HOST);
+        return origin != null
+                && (host == null || !origin.toLowerCase(Locale.ROOT).endsWith("://" + host.toLowerCase(Locale.ROOT)));
     }
 
     private boolean isAuthorized(HttpServletRequest request) {

@@ -106,6 +106,28 @@ class ManagementAccessTest {
                 .isEqualTo(200);
     }
 
+    /** A browser sends some requests without asking first, such as a form without fields to an endpoint that stops the node. */
+    @ParameterizedTest
+    @CsvSource({
+        "https://evil.example, 403",
+        "http://localhost:80, 403",
+        "http://evil.example/localhost:7410, 403",
+        "http://evillocalhost:7410, 403",
+        "null, 403",
+        "http://localhost:7410, 200",
+        "https://LOCALHOST:7410, 200"
+    })
+    void aPageOfAnotherSiteChangesNothingThroughABrowserOfThisHost(String origin, int status)
+            throws ServletException, IOException {
+        for (String method : List.of("POST", "GET")) {
+            MockHttpServletRequest request = new MockHttpServletRequest(method, "/actuator/shutdown");
+            request.setServletPath("/actuator/shutdown");
+            request.addHeader("Host", "localhost:7410");
+            request.addHeader("Origin", origin);
+            assertThat(status(request, Map.of(), null)).as(method).isEqualTo(method.equals("GET") ? 200 : status);
+        }
+    }
+
     private static int status(
             String method, Map<String, String> properties, String path, @Nullable String authorization)
             throws ServletException, IOException {
