@@ -28,6 +28,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.ssl.NoSuchSslBundleException;
+import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -131,9 +132,18 @@ class NodeConfiguration {
         return chosen;
     }
 
-    private static SSLContext tls(String bundle, ObjectProvider<SslBundles> sslBundles) {
+    static SSLContext tls(String bundle, ObjectProvider<SslBundles> sslBundles) {
         try {
-            return sslBundles.getObject().getBundle(bundle).createSslContext();
+            SslBundle found = sslBundles.getObject().getBundle(bundle);
+            if (found.getStores().getTrustStore() == null) { // Java's own authorities would be trusted
+                throw new StartException(
+                        "the SSL bundle \"%s\" of lite.node.tcp.ssl-bundle has no trusted certificates, so everybody with a certificate of a public web site could connect"
+                                .formatted(bundle),
+                        "Set spring.ssl.bundle.pem.%s.truststore.certificate, or the truststore of .jks.%s."
+                                .formatted(bundle, bundle),
+                        null);
+            }
+            return found.createSslContext();
         } catch (NoSuchSslBundleException e) {
             throw new StartException(
                     "there is no SSL bundle \"%s\"".formatted(bundle),
