@@ -168,11 +168,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
      * Sends a request to another node without waiting for the reply. The deadline limits only the sending; the reply
      * may arrive later.
      *
-     * @return completes exactly once, on a thread that must not block: with the reply, with the exception of the other
-     *     node's handler, or with a {@link NodeUnreachableException} if the connection broke first
+     * @return completes exactly once, on a thread that must not block: with the bytes of the reply, with the exception of the
+     *     other node's handler, or with a {@link NodeUnreachableException} if the connection broke first
      * @throws LiteException if the request was not sent
      */
-    public CompletableFuture<?> begin(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
+    public CompletableFuture<byte[]> begin(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
         return post(node, kind, request, deadline);
     }
 

@@ -3,6 +3,7 @@ package dev.lite.tier.lmr;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.fabric.FabricEndpoint;
@@ -95,14 +96,60 @@ final class LocalWork {
 
     /** @param caller the connection of the request, which another node made */
     void copy(Peer caller, Part source, Part target, long length, Deadline deadline) {
+        copy(caller, source, target, length, () -> null, deadline);
+    }
+
+    private void copy(
+            Peer caller, Part source, Part target, long length, Supplier<@Nullable String> notYet, Deadline deadline) {
         asWorkOf(
                 caller,
                 () -> copy(
                         source,
                         target,
                         length,
-                        () -> links.peer(caller.id()) == caller ? null : gone(caller),
+                        () -> links.peer(caller.id()) == caller ? notYet.get() : gone(caller),
                         deadline));
+    }
+
+    /**
+     * Copies for a caller that waits for the target itself, so that its request does not take a slot of the connection meanwhile.
+     *
+     * @param caller the connection of the request, which another node made
+     * @return false if the target is out of the cluster, but may return; then no work runs. A copy within one LMR fails instead
+     */
+    boolean copyUnlessAway(Peer caller, Part source, Part target, long length, Deadline deadline) {
+        if (source.lmrId() == target.lmrId()) {
+            copy(caller, source, target, length, deadline);
+            return true;
+        }
+        if (links.mayReturn(target.node())) {
+            return false;
+        }
+        try {
+            copy(
+                    caller,
+                    source,
+                    target,
+                    length,
+                    () -> links.mayReturn(target.node()) ? "the caller waits for the target" : null,
+                    deadline);
+            return true;
+        } catch (LmrUnavailableException e) {
+            if (links.mayReturn(target.node())) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /**
+     * Waits for a connection to the target of a copy that another node could not make yet, while the copy is wanted.
+     *
+     * @param asked the registration under which the copy was asked for
+     * @throws LiteException if the copy cannot be made any more
+     */
+    void awaitTarget(long asked, int node, Deadline deadline) {
+        Peer unused = links.awaitOwner(node, () -> isOf(asked) ? null : lost(asked), deadline);
     }
 
     /**
@@ -117,7 +164,7 @@ final class LocalWork {
     /**
      * Waits for a connection to the target only while its caller can still use the copy: the epoch that removes the caller waits for
      * this work. A copy within one LMR, as a move makes it, ends soon if its target leaves, because operations on the LMR wait for the
-     * move. Others wait for a node that may return, as all operations on its memory do.
+     * move. Others wait for a node that may return, as all operations on its memory do; or their caller does.
      *
      * @param notWanted why the caller cannot use it any more, or null
      */

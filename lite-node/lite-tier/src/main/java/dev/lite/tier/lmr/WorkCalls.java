@@ -1,11 +1,13 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -17,6 +19,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +30,12 @@ import org.jspecify.annotations.Nullable;
 final class WorkCalls implements RemoteWork {
     private static final Duration QUIESCE_STEP = Duration.ofSeconds(2);
     private static final long PAUSE_NS = 50_000_000;
+
+    /** At the end of a request to copy: its caller understands {@link #AWAY}. Nodes of earlier versions do not read it. */
+    private static final byte WAITS_ITSELF = 1;
+
+    /** The reply to a request to copy whose target is away; that to one that is done is empty. */
+    private static final byte AWAY = 1;
 
     private final int self;
     private final ControlChannel channel;
@@ -50,7 +59,12 @@ final class WorkCalls implements RemoteWork {
             Part source = request.getPart();
             Part target = request.getPart();
             long length = request.getLong();
-            localWork.copy(peer, source, target, length, request.getDeadline());
+            Deadline deadline = request.getDeadline();
+            if (request.remaining() == 0) { // the caller has an earlier version
+                localWork.copy(peer, source, target, length, deadline);
+            } else if (!localWork.copyUnlessAway(peer, source, target, length, deadline)) {
+                reply.putByte(AWAY);
+            }
         });
         channel.serve(ControlKind.QUIESCE, (node, request, reply) -> {
             int caller = request.getInt();
@@ -67,7 +81,14 @@ final class WorkCalls implements RemoteWork {
         }
         ControlMessage request =
                 new ControlMessage().putLong(lmrId).putByte(value).putRuns(runs);
-        return watched(asked, node, () -> channel.begin(node, ControlKind.MEMSET, request, deadline));
+        CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+        watched(
+                asked,
+                node,
+                () -> channel.begin(node, ControlKind.MEMSET, request, deadline),
+                ended,
+                reply -> ended.complete(null));
+        return ended;
     }
 
     @Override
@@ -80,14 +101,58 @@ final class WorkCalls implements RemoteWork {
         if (source.node() == self) {
             return own(() -> localWork.copyAsOwn(asked, source, target, length, deadline));
         }
-        return watched(asked, source.node(), () -> {
+        CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+        sendCopy(asked, source, target, length, ended, deadline);
+        return ended;
+    }
+
+    /** While the target is away, the copy waits here: the connection with the source's node has one slot for work on bytes. */
+    private void sendCopy(
+            long asked,
+            Part source,
+            Part target,
+            long length,
+            CompletableFuture<@Nullable Void> ended,
+            Deadline deadline) {
+        Sending sending = () -> {
             ControlMessage request = new ControlMessage()
                     .putPart(source)
                     .putPart(target)
                     .putLong(length)
-                    .putDeadline(deadline);
+                    .putDeadline(deadline)
+                    .putByte(WAITS_ITSELF);
             return channel.begin(source.node(), ControlKind.COPY, request, deadline);
+        };
+        watched(asked, source.node(), sending, ended, reply -> {
+            if (reply.length == 0) {
+                ended.complete(null);
+                return;
+            }
+            onExecutor(ended, () -> {
+                localWork.awaitTarget(asked, target.node(), deadline);
+                Polling.sleepNs(PAUSE_NS); // the source's node may be connected with it later
+                if (deadline.passed()) {
+                    throw new LiteTimeoutException(deadline.expired("a copy to node " + mappers.nameOf(target.node())));
+                }
+                sendCopy(asked, source, target, length, ended, deadline);
+            });
         });
+    }
+
+    private void onExecutor(CompletableFuture<@Nullable Void> ended, Runnable step) {
+        try {
+            executor.execute(() -> {
+                try {
+                    step.run();
+                } catch (RuntimeException | Error e) { // whatever it is: its LMRs are held until then
+                    Unrecoverable.report(e);
+                    ended.completeExceptionally(e);
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            ended.completeExceptionally(
+                    new NodeUnreachableException("node %s stops".formatted(mappers.nameOf(self)), e));
+        }
     }
 
     private static CompletableFuture<@Nullable Void> own(Runnable work) {
@@ -100,25 +165,28 @@ final class WorkCalls implements RemoteWork {
     }
 
     private interface Sending {
-        CompletableFuture<?> begin();
+        CompletableFuture<byte[]> begin();
     }
 
-    private CompletableFuture<@Nullable Void> watched(long asked, int node, Sending sending) {
-        CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+    private void watched(
+            long asked, int node, Sending sending, CompletableFuture<@Nullable Void> ended, Consumer<byte[]> answered) {
         try {
-            localWork.asOwn(asked, () -> watch(node, sending.begin(), ended));
+            localWork.asOwn(asked, () -> watch(node, sending.begin(), ended, answered));
         } catch (NodeUnreachableException e) { // the request was not sent
-            return CompletableFuture.failedFuture(mappers.isLive(node) ? e : lost(node, e));
+            ended.completeExceptionally(mappers.isLive(node) ? e : lost(node, e));
         } catch (LiteException e) {
-            return CompletableFuture.failedFuture(e); // not sent either
+            ended.completeExceptionally(e); // not sent either
         }
-        return ended;
     }
 
-    private void watch(int node, CompletableFuture<?> reply, CompletableFuture<@Nullable Void> ended) {
-        CompletableFuture<?> unused = reply.whenComplete((none, error) -> {
+    private void watch(
+            int node,
+            CompletableFuture<byte[]> sent,
+            CompletableFuture<@Nullable Void> ended,
+            Consumer<byte[]> answered) {
+        CompletableFuture<?> unused = sent.whenComplete((reply, error) -> {
             if (error == null) {
-                ended.complete(null);
+                answered.accept(reply);
             } else if (error instanceof NodeUnreachableException) {
                 awaitQuiet(node, error, ended);
             } else {

@@ -399,6 +399,11 @@ public final class PeerLinks implements AutoCloseable {
         return !isLive(node) && absences.awayNs(node) > timeNs;
     }
 
+    /** Whether a node has left the cluster and is not connected, but {@link #awaitOwner} waits for it: it may return. */
+    public boolean mayReturn(int node) {
+        return peer(node) == null && !isLive(node) && absences.waitNs(node) > 0;
+    }
+
     /** Whether the directory's last report lists a node. */
     public boolean isLive(int node) {
         return membership.isLive(node);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Placement;
 import dev.lite.cluster.LmrRecord.Run;
@@ -12,22 +13,30 @@ import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
+import dev.lite.tier.RemoteWork;
 import dev.lite.tier.RemoteWork.Part;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -108,11 +117,127 @@ class LateWorkTest {
         }
     }
 
+    @Test
+    void aCopyThatWaitsForANodeThatLeftTheClusterDelaysNoOtherWorkOfItsTwoNodes() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            Mapping source = on("n1", session);
+            Mapping target = on("n2", session);
+            TierHandle other = session.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
+            source.memset(0, BYTES, (byte) 1);
+            leave(cluster, 2);
+
+            CompletableFuture<?> copy = remoteWork(cluster.node(0))
+                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
+            other.memset(0, BYTES, (byte) 2);
+            assertThat(copy).isNotDone();
+
+            cluster.directory(2).setAvailable(true);
+            assertThat(copy).succeedsWithin(LONG);
+            byte[] data = new byte[BYTES];
+            target.read(0, data);
+            assertThat(data).containsOnly(1);
+        }
+    }
+
+    @Test
+    void aCopyUnderWayGivesItsSlotBackWhenItsTargetLeavesTheCluster() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            Mapping source = on("n1", session);
+            Mapping target = on("n2", session);
+            TierHandle other = session.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
+            network.pause("n2");
+            network.drop("n1", "n2");
+            PeerLinks links = Inside.field(cluster.node(1), "links", PeerLinks.class);
+            Waits.until("the connection is gone", () -> links.peer(2) == null);
+            CompletableFuture<?> copy = remoteWork(cluster.node(0))
+                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
+            Waits.until("it waits at n1", () -> running(cluster.node(1)) == 1);
+
+            network.resume("n2");
+            leave(cluster, 2);
+
+            other.memset(0, BYTES, (byte) 2);
+            assertThat(copy).isNotDone();
+            cluster.directory(2).setAvailable(true);
+            assertThat(copy).succeedsWithin(LONG);
+        }
+    }
+
+    @Test
+    void aCopyThatWaitsForANodeThatLeftTheClusterEndsAtTheEndOfTheGraceTime() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            Mapping source = on("n1", session);
+            Mapping target = on("n2", session);
+            cluster.node(0).setReturnGrace(Duration.ofSeconds(1));
+            cluster.node(1).setReturnGrace(Duration.ofSeconds(1));
+            leave(cluster, 2);
+
+            CompletableFuture<?> copy = remoteWork(cluster.node(0))
+                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
+
+            assertThat(copy)
+                    .failsWithin(LONG)
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LmrUnavailableException.class)
+                    .withMessageContaining("node n2 is lost");
+            cluster.directory(2).setAvailable(true);
+        }
+    }
+
+    /** It does not wait itself, so the node that copies does. */
+    @Test
+    void aCopyForACallerOfAnEarlierVersionWaitsForItsTarget() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            Mapping source = on("n1", session);
+            Mapping target = on("n2", session);
+            leave(cluster, 2);
+            ControlMessage request = new ControlMessage()
+                    .putPart(part(1, source))
+                    .putPart(part(2, target))
+                    .putLong(BYTES)
+                    .putDeadline(Deadline.in(LONG));
+
+            CompletableFuture<byte[]> reply = Inside.field(cluster.node(0), "channel", ControlChannel.class)
+                    .begin(1, ControlKind.COPY, request, Deadline.in(LONG));
+            Waits.until("it waits at n1", () -> running(cluster.node(1)) == 1);
+            cluster.directory(2).setAvailable(true);
+
+            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[0]);
+        }
+    }
+
+    @Test
+    void aCopyThatWaitsForANodeThatLeftTheClusterEndsWithTheRegistrationOfItsCaller() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            Mapping source = on("n1", session);
+            Mapping target = on("n2", session);
+            leave(cluster, 2);
+            CompletableFuture<?> copy = remoteWork(cluster.node(0))
+                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
+
+            leave(cluster, 0);
+
+            assertThat(copy).failsWithin(LONG);
+            cluster.directory(0).setAvailable(true);
+            cluster.directory(2).setAvailable(true);
+        }
+    }
+
     /** An application chooses the deadline of its copies. */
     @Test
     void aCopyThatWaitsForAThirdNodeDoesNotDelayTheFenceOfTheNodeThatAskedForIt() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
             CompletableFuture<Void> copy = copyThatWaitsAtN1(cluster, Duration.ofHours(1));
 
             long before = cluster.node(0).self().incarnation();
@@ -130,7 +255,7 @@ class LateWorkTest {
     @Test
     void theAnswerOfANewProcessDoesNotEndTheWorkOfAFormerOneThatIsNotFenced() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
             CompletableFuture<Void> copy = copyThatWaitsAtN1(cluster, LONG);
             cluster.store().setKeeper(false);
             cluster.stop("n1");
@@ -151,18 +276,44 @@ class LateWorkTest {
         }
     }
 
-    /** From n1 to n2, which has left; n0 asks for it. */
+    /** From n1 to n2, which has left; n1 has not heard of that. n0 asks for it. */
     private static CompletableFuture<Void> copyThatWaitsAtN1(TestCluster cluster, Duration deadline) {
+        cluster.start("n0");
+        AtomicReference<@Nullable HeldNews> news = new AtomicReference<>();
+        LiteNode copier = cluster.start(cluster.config("n1"), directory -> {
+            news.set(new HeldNews(directory));
+            return Objects.requireNonNull(news.get());
+        });
+        cluster.start("n2");
+        cluster.awaitConnections();
         TierSession copying = cluster.node(0).open("app", "test");
-        TierHandle source = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
-        TierHandle target = copying.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n2")), LONG);
-        cluster.node(1).setReturnGrace(Duration.ofHours(1));
+        TierHandle source = on("n1", copying);
+        TierHandle target = on("n2", copying);
+        Objects.requireNonNull(news.get()).holdNodes();
         cluster.stop("n2");
         CompletableFuture<Void> copy = CompletableFuture.runAsync(
                 () -> copying.copy(source, 0, target, 0, BYTES, false, deadline),
                 asked -> Thread.ofPlatform().daemon().start(asked));
-        Waits.until("it is under way at n1", () -> running(cluster.node(1)) == 1);
+        Waits.until("it is under way at n1", () -> running(copier) == 1);
         return copy;
+    }
+
+    /** A node loses its registration, and returns when its directory is available again. */
+    private static void leave(TestCluster cluster, int node) {
+        cluster.directory(node).setAvailable(false);
+        cluster.directory(node).expireSession();
+        for (int other : node == 0 ? List.of(1) : List.of(0, 1)) {
+            PeerLinks links = Inside.field(cluster.node(other), "links", PeerLinks.class);
+            Waits.until("the node is away", () -> !links.isLive(node) && links.peer(node) == null);
+        }
+    }
+
+    private static RemoteWork remoteWork(LiteNode node) {
+        return Inside.field(node, "lmrs", LmrServices.class).remoteWork();
+    }
+
+    private static Mapping on(String node, TierSession session) {
+        return (Mapping) session.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on(node)), LONG);
     }
 
     private static int running(LiteNode node) {
@@ -185,7 +336,11 @@ class LateWorkTest {
     }
 
     private static Part part(Mapping mapping) {
+        return part(0, mapping);
+    }
+
+    private static Part part(int node, Mapping mapping) {
         Run run = runs(mapping).getFirst();
-        return new Part(0, mapping.lmr().shares().getFirst().arena(), mapping.id(), run.offset(), run.entry());
+        return new Part(node, mapping.lmr().shares().getFirst().arena(), mapping.id(), run.offset(), run.entry());
     }
 }
