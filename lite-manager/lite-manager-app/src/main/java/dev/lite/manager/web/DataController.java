@@ -97,7 +97,7 @@ class DataController {
                         .withPlacement(request.nodes() == null ? Placement.local() : Placement.on(request.nodes()))
                         .withDefaultPermissions(others.toArray(Permission[]::new)));
         if (request.nodes() == null) {
-            reaching(() -> memory.malloc(spec)).close();
+            reached(() -> memory.malloc(spec)).close();
         } else {
             memory.malloc(spec).close(); // also says that there is no such node
         }
@@ -159,7 +159,7 @@ class DataController {
     private static int read(LmrHandle handle, long offset, byte[] piece, long left) {
         int part = (int) Math.min(piece.length, left);
         if (part > 0) {
-            handle.read(offset, MemorySegment.ofArray(piece).asSlice(0, part));
+            reaching(() -> handle.read(offset, MemorySegment.ofArray(piece).asSlice(0, part)));
         }
         return part;
     }
@@ -184,10 +184,14 @@ class DataController {
             for (int part = in.readNBytes(piece, 0, PIECE_BYTES);
                     part > 0;
                     part = in.readNBytes(piece, 0, PIECE_BYTES)) {
-                handle.write(at, MemorySegment.ofArray(piece).asSlice(0, part));
+                write(handle, at, MemorySegment.ofArray(piece).asSlice(0, part));
                 at += part;
             }
         }
+    }
+
+    private static void write(LmrHandle handle, long offset, MemorySegment piece) {
+        reaching(() -> handle.write(offset, piece));
     }
 
     private static void checkOffset(LmrHandle handle, long offset) {
@@ -198,7 +202,7 @@ class DataController {
 
     private void mapped(String name, Permission permission, Consumer<LmrHandle> action) {
         try (LmrHandle handle = map(name, permission)) {
-            action.accept(handle);
+            reaching(() -> action.accept(handle));
         }
     }
 
@@ -208,13 +212,22 @@ class DataController {
             LmrSpec.checkName(name);
             return true;
         });
-        return reaching(() -> memory.map(name, EnumSet.of(permission)));
+        return reached(() -> memory.map(name, EnumSet.of(permission)));
     }
 
     /** A node that does not answer is no LMR that does not exist. */
-    private static LmrHandle reaching(Supplier<LmrHandle> action) {
+    private static LmrHandle reached(Supplier<LmrHandle> action) {
         try {
             return action.get();
+        } catch (NodeUnreachableException e) {
+            throw Refusals.away(e);
+        }
+    }
+
+    /** {@link #reached} for an action without a result. */
+    private static void reaching(Runnable action) {
+        try {
+            action.run();
         } catch (NodeUnreachableException e) {
             throw Refusals.away(e);
         }

@@ -1,8 +1,10 @@
 package dev.lite.manager.data;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtMemory;
+import dev.lite.api.NodeUnreachableException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
@@ -10,11 +12,14 @@ import java.util.Optional;
 import org.springframework.context.annotation.Primary;
 
 /**
- * A session whose LMRs can be mapped, but a part of them is on a node that is lost. It is no component: a test adds it
- * with {@code spring.main.sources}.
+ * A session whose LMRs can be mapped, but a part of them is on a node that is lost; or, for the LMR {@value #AWAY}, on one
+ * that cannot be reached. It is no component: a test adds it with {@code spring.main.sources}.
  */
 @Primary
 public class SessionWithLostMemory extends ManagerSession {
+    /** The name of the LMR whose node cannot be reached. */
+    public static final String AWAY = "away";
+
     private static final long BYTES = 1 << 20;
 
     SessionWithLostMemory() {
@@ -24,16 +29,20 @@ public class SessionWithLostMemory extends ManagerSession {
     @Override
     public Optional<LtMemory> memory() {
         return Optional.of(fake(LtMemory.class, (memory, method, arguments) -> switch (method.getName()) {
-            case "map" -> handle();
+            case "map" ->
+                handle(
+                        arguments[0].equals(AWAY)
+                                ? new NodeUnreachableException("a node is away")
+                                : new LmrUnavailableException("a node is lost"));
             default -> throw new UnsupportedOperationException(method.toString());
         }));
     }
 
-    private static LmrHandle handle() {
+    private static LmrHandle handle(LiteException failure) {
         return fake(LmrHandle.class, (handle, method, arguments) -> switch (method.getName()) {
             case "size" -> BYTES;
             case "close" -> null;
-            case "read" -> throw new LmrUnavailableException("a node is lost");
+            case "read", "write", "free", "grant" -> throw failure;
             default -> throw new UnsupportedOperationException(method.toString());
         });
     }
