@@ -137,6 +137,7 @@ final class ZooKeeperSession implements AutoCloseable {
     @SuppressWarnings("try") // it is closed by Curator; its close() is declared to be interrupted
     private static final class ResumingZooKeeper extends ZooKeeper {
         private final Connected connected;
+        private final int requestedMs;
         private final long madeNs = System.nanoTime();
 
         /** Records whether the session was ever connected. */
@@ -158,6 +159,7 @@ final class ZooKeeperSession implements AutoCloseable {
         private ResumingZooKeeper(String servers, int timeoutMs, Connected connected, ZKClientConfig config)
                 throws IOException {
             super(servers, timeoutMs, connected, config);
+            this.requestedMs = timeoutMs;
             this.connected = connected;
         }
 
@@ -173,6 +175,7 @@ final class ZooKeeperSession implements AutoCloseable {
                     false,
                     new StaticHostProvider(new ConnectStringParser(servers).getServerAddresses()),
                     config);
+            this.requestedMs = timeoutMs;
             this.connected = connected;
         }
 
@@ -195,9 +198,10 @@ final class ZooKeeperSession implements AutoCloseable {
             return Integer.MAX_VALUE;
         }
 
-        /** The timeout that the server granted. */
-        int grantedMs() {
-            return super.getSessionTimeout();
+        /** The timeout that the server granted; until it is connected, and after its end, the requested one. */
+        int timeoutMs() {
+            int grantedMs = super.getSessionTimeout();
+            return grantedMs > 0 ? grantedMs : requestedMs;
         }
     }
 
@@ -281,10 +285,10 @@ final class ZooKeeperSession implements AutoCloseable {
         return zooKeeper().getSessionId();
     }
 
-    /** The session timeout that the server granted, in milliseconds. */
+    /** The session timeout in milliseconds: as the server granted it, or as requested while there is no connection. */
     long sessionTimeoutMs() {
         return zooKeeper() instanceof ResumingZooKeeper granted
-                ? granted.grantedMs()
+                ? granted.timeoutMs()
                 : zooKeeper().getSessionTimeout();
     }
 

@@ -197,6 +197,16 @@ class CuratorSessionTest {
         }
     }
 
+    /** A registration of another process would be given up at once, instead of after that process's timeout. */
+    @Test
+    void theTimeoutOfASessionThatIsNotConnectedYetIsTheConfiguredOne() throws IOException {
+        try (ServerSocket silent = new ServerSocket(0);
+                CuratorDirectory one = CuratorDirectory.open(new CuratorConfig(
+                        "127.0.0.1:" + silent.getLocalPort(), cluster, SESSION_TIMEOUT, Waits.seconds(10)))) {
+            assertThat(one.session().sessionTimeoutMs()).isEqualTo(SESSION_TIMEOUT.toMillis());
+        }
+    }
+
     @Test
     void anUnresponsiveServerIsReportedAtTheDeadline() throws IOException {
         try (ServerSocket silent = new ServerSocket(0);
