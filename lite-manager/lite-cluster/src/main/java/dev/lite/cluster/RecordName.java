@@ -14,7 +14,7 @@ import java.util.zip.CRC32;
 final class RecordName {
     /**
      * The number of parent znodes over which names are spread. A listing of 100,000 names of 512 bytes then needs at most
-     * 100,000 / 256 × (3 × 512) bytes = 0.6 MB per answer, below ZooKeeper's limit of 1 MiB.
+     * 100,000 / 256 × (3 × 512) bytes = 0.6 MB per answer; the limit is {@link ZooKeeperSession#ANSWER_BYTES_MAX}.
      */
     static final int BUCKETS = 256;
 

@@ -36,6 +36,7 @@ import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.client.ConnectStringParser;
 import org.apache.zookeeper.client.StaticHostProvider;
 import org.apache.zookeeper.client.ZKClientConfig;
+import org.apache.zookeeper.common.ZKConfig;
 import org.apache.zookeeper.data.ACL;
 import org.apache.zookeeper.data.Stat;
 import org.jspecify.annotations.Nullable;
@@ -54,6 +55,14 @@ import org.slf4j.LoggerFactory;
 final class ZooKeeperSession implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(ZooKeeperSession.class);
     private static final int CLOSE_WAIT_MS = 2000;
+
+    /**
+     * The maximum size of an answer; a larger one ends the connection. ZooKeeper's client reads 1 MiB by default, which 175,000
+     * names of the maximum length exceed: they are listed in {@value RecordName#BUCKETS} answers. With this limit 11 million such
+     * names can be listed, and more names than a heap has room for if they are short.
+     */
+    static final int ANSWER_BYTES_MAX = 64 << 20;
+
     private static final int RETRY_MS = 500;
     private static final byte[] EMPTY = {};
 
@@ -206,8 +215,11 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     private synchronized ZooKeeper nextHandle(String servers, int timeoutMs, Watcher watcher) throws IOException {
-        ResumingZooKeeper made = ResumingZooKeeper.after(
-                handle, servers, timeoutMs, watcher, tls == null ? new ZKClientConfig() : tls.config());
+        ZKClientConfig config = tls == null ? new ZKClientConfig() : tls.config();
+        if (config.getProperty(ZKConfig.JUTE_MAXBUFFER) == null) { // not set for this process
+            config.setProperty(ZKConfig.JUTE_MAXBUFFER, Integer.toString(ANSWER_BYTES_MAX));
+        }
+        ResumingZooKeeper made = ResumingZooKeeper.after(handle, servers, timeoutMs, watcher, config);
         handle = made;
         return made;
     }

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.Test;
@@ -218,5 +219,23 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         Waits.until("the second lists only itself", () -> second.participants().equals(List.of("other")));
         assertThat(participants).endsWith(List.of("other"));
         second.close();
+    }
+
+    /** ZooKeeper answers with all names of a bucket, and its client reads 1 MiB by default. */
+    @Test
+    void namesOfMoreThanAMebibyteInOneBucketAreListed() {
+        List<String> names = IntStream.range(0, Integer.MAX_VALUE)
+                .mapToObj(number -> "%06d%s".formatted(number, "é".repeat(250))) // encoded three times as long
+                .filter(name -> RecordName.bucket(name) == 0)
+                .limit(720)
+                .toList();
+        try (ClusterDirectory directory = openSession()) {
+            for (String name : names) {
+                assertThat(directory.create(name, new byte[0], DEADLINE)).isTrue();
+            }
+
+            assertThat(directory.names("", "", names.size() + 1, DEADLINE)).containsExactlyElementsOf(names);
+            assertThat(directory.isAvailable()).isTrue();
+        }
     }
 }
