@@ -16,10 +16,10 @@ import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -74,17 +74,7 @@ class UntakenCallsTest {
     /** The callers that a server knows, by number. */
     @SuppressWarnings("unchecked")
     private static Map<Long, Object> callers(ClientServer server) {
-        return (Map<Long, Object>) field(field(server, "commands"), "origins");
-    }
-
-    private static Object field(Object object, String name) {
-        try {
-            Field field = object.getClass().getDeclaredField(name);
-            field.setAccessible(true);
-            return field.get(object);
-        } catch (ReflectiveOperationException e) {
-            throw new LinkageError("%s has no field %s".formatted(object.getClass(), name), e);
-        }
+        return (Map<Long, Object>) Inside.field(Inside.field(server, "commands", Object.class), "origins", Map.class);
     }
 
     /** A thread that receives takes the request itself; for one that serves, the thread that polls does. */
@@ -150,6 +140,6 @@ class UntakenCallsTest {
     }
 
     private static Session session(SessionFixture fixture) {
-        return (Session) field(fixture.lite, "session");
+        return Inside.field(fixture.lite, "session", Session.class);
     }
 }

@@ -1,7 +1,7 @@
 package dev.lite.tier.lmr;
 
+import dev.lite.testing.Inside;
 import dev.lite.tier.node.LiteNode;
-import dev.lite.tier.testing.Inside;
 
 /** Work on memory that stays under way for as long as a test wants. */
 public final class UnderWay {

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.testing.InDevShm;
-import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.management.ManagementFactory;

@@ -1,10 +1,10 @@
 package dev.lite.tier.sync;
 
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.NameRules;
 import dev.lite.tier.TierSync;
 import dev.lite.tier.node.LiteNode;
-import dev.lite.tier.testing.Inside;
 
 /** Sessions that may use fewer locks and barriers than others. */
 public final class FewNames {

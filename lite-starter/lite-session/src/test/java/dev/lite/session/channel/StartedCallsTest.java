@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.reflect.Field;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -313,19 +313,10 @@ class StartedCallsTest {
     /** Returns what ends it. */
     @SuppressWarnings("unchecked")
     private Runnable breakTimers() {
-        Object started = field(Objects.requireNonNull(channel.caller.link), "started");
-        PriorityQueue<Object> scheduled = (PriorityQueue<Object>) field(field(started, "deadlines"), "scheduled");
+        Object started = Inside.field(Objects.requireNonNull(channel.caller.link), "started", Object.class);
+        PriorityQueue<Object> scheduled =
+                Inside.field(Inside.field(started, "deadlines", Object.class), "scheduled", PriorityQueue.class);
         scheduled.add(new Object()); // cannot be compared with a time
         return scheduled::clear;
-    }
-
-    private static Object field(Object object, String name) {
-        try {
-            Field field = object.getClass().getDeclaredField(name);
-            field.setAccessible(true);
-            return field.get(object);
-        } catch (ReflectiveOperationException e) {
-            throw new LinkageError("%s has no field %s".formatted(object.getClass(), name), e);
-        }
     }
 }

@@ -1,4 +1,4 @@
-package dev.lite.tier.testing;
+package dev.lite.testing;
 
 import java.lang.reflect.Field;
 
