@@ -2,6 +2,7 @@ package dev.lite.log;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lite;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrPermissionException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -218,10 +219,19 @@ public final class LiteLog implements AutoCloseable {
     public long endPosition() {
         requireOpen();
         long last = metadata.last();
-        Segment segment = segments.existing(last);
-        return segment == null
-                ? LogPosition.of(last, 0, 0)
-                : LogPosition.of(last, segment.reservedSlots(segment.tail()), 0);
+        Segment segment = null;
+        try {
+            segment = segments.existing(last);
+            return LogPosition.of(last, segment == null ? 0 : segment.reservedSlots(segment.tail()), 0);
+        } catch (LogPositionException e) {
+            return e.firstPosition(); // cleaned meanwhile, or lost
+        } catch (LmrFreedException e) {
+            if (segment == null) {
+                throw e;
+            }
+            segments.forget(segment);
+            return endPosition();
+        }
     }
 
     /**

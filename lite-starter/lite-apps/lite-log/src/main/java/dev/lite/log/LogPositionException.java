@@ -1,6 +1,6 @@
 package dev.lite.log;
 
-/** A position outside of the log: it was cleaned, or it is behind the end. */
+/** A position outside of the log: it was cleaned, its segment is lost, or it is behind the end. */
 public final class LogPositionException extends LogException {
     private static final long serialVersionUID = 1L;
 
@@ -11,7 +11,7 @@ public final class LogPositionException extends LogException {
         this.firstPosition = firstPosition;
     }
 
-    /** The oldest position that the log had then. */
+    /** The oldest position that the log had then; where the log continues, if the position's segment is lost. */
     public long firstPosition() {
         return firstPosition;
     }

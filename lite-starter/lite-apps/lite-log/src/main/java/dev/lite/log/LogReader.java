@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Threads.</b> One thread at a time.
  *
  * <p><b>Errors.</b> After an exception the reader is where it was, and may be used again. Besides those of {@link
- * dev.lite.api.LmrHandle}, every read may throw {@link LogPositionException} when its position was cleaned, {@link
+ * dev.lite.api.LmrHandle}, every read may throw {@link LogPositionException} when its position was cleaned or lost, {@link
  * LogCorruptedException}, and that of a consumer {@link ConsumerLostException}: close it, and open it again.
  */
 public final class LogReader implements AutoCloseable {
@@ -125,9 +125,14 @@ public final class LogReader implements AutoCloseable {
             }
         } catch (LmrFreedException e) {
             log.requireOpen();
+            Segment freed = current;
             set(position());
             if (segment < log.firstSegment()) {
                 throw log.removed(position());
+            }
+            if (freed != null) {
+                segments.forget(freed);
+                current = segments.existing(segment); // throws if it is lost
             }
             throw e;
         } catch (SessionLostException e) {

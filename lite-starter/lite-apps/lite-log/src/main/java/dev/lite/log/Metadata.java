@@ -172,6 +172,14 @@ final class Metadata {
         }
     }
 
+    LogPositionException lost(long segment) {
+        long next = LogPosition.of(segment + 1, 0, 0);
+        return new LogPositionException(
+                next,
+                "segment %d of log \"%s\" is lost: it was freed, and not by a cleaner, for example because its node was lost; the log continues at %s"
+                        .formatted(segment, log, LogPosition.text(next)));
+    }
+
     LogPositionException removed(long position) {
         long firstPosition = LogPosition.of(first(), 0, 0);
         return new LogPositionException(

@@ -18,6 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -84,9 +85,9 @@ final class Segments implements AutoCloseable {
             requireOpen();
             long number = full == null ? 0 : full.number + 1;
             long last = metadata.last();
-            Segment next = created(Math.max(number, last));
-            if (full != null && next.number == number) {
-                metadata.advanceLast(number);
+            Segment next = alive(Math.max(number, last));
+            if (next.number > last) {
+                metadata.advanceLast(next.number);
             }
             current = next;
             forgetCleaned();
@@ -121,7 +122,22 @@ final class Segments implements AutoCloseable {
         });
     }
 
-    /** Maps a segment, or creates it. */
+    /** {@link #created}, and not one that was made in advance and freed since: another process may have made it again. */
+    private Segment alive(long number) {
+        Segment segment = created(number);
+        try {
+            segment.tail();
+            return segment;
+        } catch (LmrFreedException e) {
+            forget(segment);
+            return created(segment.number);
+        }
+    }
+
+    /**
+     * Maps a segment, or creates it if it is behind the last one. An earlier one that does not exist was lost with its node and then
+     * freed by a master: it is never made again, because its positions are used, and the log continues in the next one.
+     */
     Segment created(long number) {
         Segment known = mapped.get(number);
         if (known != null) {
@@ -130,17 +146,22 @@ final class Segments implements AutoCloseable {
         if (LogPosition.isLastSegment(number)) {
             throw new LogStateException("the log \"%s\" has used up its numbers of segments".formatted(metadata.log));
         }
-        LmrHandle handle = createOrMap(number);
+        LmrHandle handle;
+        try {
+            handle = isBehindLast(number) ? createOrMap(number) : memory.map(metadata.segmentName(number), ALL);
+        } catch (LmrNotFoundException e) {
+            return created(isCleaned(number) ? metadata.last() : number + 1);
+        }
         boolean kept = false;
         try {
-            long first = firstUnlessDeleted();
+            long first = unlessDeleted(metadata::first);
             if (first <= number) {
                 kept = true;
                 return remember(new Segment(number, handle, geometry));
             }
             free(number); // It had been removed, so this call has created it again.
             if (first == DELETED) {
-                throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+                throw deleted();
             }
         } finally {
             if (!kept) {
@@ -150,10 +171,32 @@ final class Segments implements AutoCloseable {
         return created(metadata.last());
     }
 
+    /** The first segment of a log that is not ready comes behind nothing. */
+    private boolean isBehindLast(long number) {
+        long last = unlessDeleted(metadata::last);
+        if (last == DELETED) {
+            throw deleted();
+        }
+        return number > last || (number == 0 && metadata.state() == Metadata.STATE_NEW);
+    }
+
+    /** Whether a segment that does not exist was cleaned, and not freed by a master. */
+    private boolean isCleaned(long number) {
+        long first = unlessDeleted(metadata::first);
+        if (first == DELETED) {
+            throw deleted();
+        }
+        return first > number;
+    }
+
+    private LogStateException deleted() {
+        return new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
+    }
+
     /** Deleting a log marks its metadata, then frees its segments, and at last the metadata. */
-    private long firstUnlessDeleted() {
+    private long unlessDeleted(LongSupplier word) {
         try {
-            return metadata.state() == Metadata.STATE_DELETED ? DELETED : metadata.first();
+            return metadata.state() == Metadata.STATE_DELETED ? DELETED : word.getAsLong();
         } catch (LmrFreedException e) {
             if (!isMetadataFree()) {
                 throw new LogStateException("the log \"%s\" is closed".formatted(metadata.log));
@@ -221,7 +264,7 @@ final class Segments implements AutoCloseable {
      * A segment for reading.
      *
      * @return null if it does not exist yet
-     * @throws LogPositionException if it was cleaned
+     * @throws LogPositionException if it was cleaned, or lost
      */
     @Nullable
     Segment existing(long number) {
@@ -237,11 +280,14 @@ final class Segments implements AutoCloseable {
             LmrHandle handle = memory.map(metadata.segmentName(number), writable ? ALL : EnumSet.of(Permission.READ));
             return remember(new Segment(number, handle, geometry));
         } catch (LmrNotFoundException e) {
-            if (metadata.first() > number) {
-                throw metadata.removed(LogPosition.of(number, 0, 0));
-            }
-            return null;
+            throw isCleaned(number) ? metadata.removed(LogPosition.of(number, 0, 0)) : metadata.lost(number);
         }
+    }
+
+    /** Drops the handle of a segment that was freed. */
+    void forget(Segment freed) {
+        mapped.remove(freed.number, freed);
+        unmap(freed.handle);
     }
 
     /**
