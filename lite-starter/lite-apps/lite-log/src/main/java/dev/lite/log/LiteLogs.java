@@ -269,7 +269,7 @@ public final class LiteLogs implements AutoCloseable {
     /** So that a refusal comes before any change: another principal may have made a segment. */
     private void requireMaster(Metadata metadata) {
         long last = metadata.last() + 1;
-        for (long number = firstLeft(metadata); number <= last; number++) {
+        for (long number = LogCleaner.firstLeft(metadata); number <= last; number++) {
             try {
                 lite.memory()
                         .map(metadata.segmentName(number), Permission.MASTER)
@@ -280,11 +280,6 @@ public final class LiteLogs implements AutoCloseable {
         }
     }
 
-    /** The first segment that a cleaner that was killed may have left. */
-    private static long firstLeft(Metadata metadata) {
-        return Math.max(0, metadata.first() - LogCleaner.LEFT_MAX);
-    }
-
     /**
      * Frees all segments that can be freed.
      *
@@ -293,7 +288,7 @@ public final class LiteLogs implements AutoCloseable {
     private void freeSegments(Metadata metadata) {
         LiteException failure = null;
         long last = metadata.last() + 1; // one is made in advance
-        for (long number = firstLeft(metadata); number <= last; number++) {
+        for (long number = LogCleaner.firstLeft(metadata); number <= last; number++) {
             try (LmrHandle segment = lite.memory().map(metadata.segmentName(number), Permission.MASTER)) {
                 segment.free();
             } catch (LmrNotFoundException | LmrFreedException e) {

@@ -23,8 +23,8 @@ public final class LogCleaner implements AutoCloseable {
     private static final Duration ELECTION = Duration.ofSeconds(2);
     private static final Duration PAUSE = Duration.ofMillis(100);
     private static final Duration PAUSE_AFTER_ERROR = Duration.ofSeconds(1);
-    /** How many segments before the first one a new cleaner, or a delete, looks for: what a cleaner left when it died. */
-    static final int LEFT_MAX = 4;
+    /** How far before the first segment a new cleaner, or a delete, looks for what was left; a look asks the directory. */
+    private static final int LEFT_MAX = 1024;
 
     private final Metadata metadata;
     private final LtMemory memory;
@@ -135,14 +135,20 @@ public final class LogCleaner implements AutoCloseable {
             boolean advanced = advance(first);
             if (advanced) {
                 removed.incrementAndGet();
-                free(handle);
+                if (free(handle)) {
+                    metadata.advanceFreedBelow(first, first + 1);
+                }
             }
             return advanced;
         } catch (LmrNotFoundException e) {
             if (metadata.state() == Metadata.STATE_DELETED) {
                 throw new LogStateException("the log \"%s\" was deleted".formatted(metadata.log));
             }
-            return advance(first); // a master has freed it, for example because it was lost
+            boolean advanced = advance(first); // a master has freed it, for example because it was lost
+            if (advanced) {
+                metadata.advanceFreedBelow(first, first + 1);
+            }
+            return advanced;
         }
     }
 
@@ -158,29 +164,42 @@ public final class LogCleaner implements AutoCloseable {
     }
 
     private void removeLeftSegments() {
+        long freedBelow = metadata.freedBelow();
         long first = metadata.first();
-        for (long number = Math.max(0, first - LEFT_MAX); number < first; number++) {
+        long firstStaying = first;
+        for (long number = firstLeft(metadata); number < first; number++) {
             try (LmrHandle handle = memory.map(metadata.segmentName(number), Permission.MASTER)) {
-                free(handle);
+                if (!free(handle)) {
+                    firstStaying = Math.min(firstStaying, number);
+                }
             } catch (LmrNotFoundException e) {
                 // Its predecessor had freed it.
             } catch (LiteException e) {
                 if (isOver()) {
                     throw e;
                 }
+                firstStaying = Math.min(firstStaying, number);
                 System.getLogger(LogCleaner.class.getName())
                         .log(Logger.Level.WARNING, "Segment {0} of log {1} stays: {2}", number, metadata.log, e);
             }
         }
+        metadata.advanceFreedBelow(freedBelow, firstStaying);
     }
 
-    private static void free(LmrHandle handle) {
+    /** The first segment that a cleaner may have left, because it was killed or a node did not answer. */
+    static long firstLeft(Metadata metadata) {
+        return Math.max(metadata.freedBelow(), metadata.first() - LEFT_MAX);
+    }
+
+    /** Returns false if it may not be free yet: the nodes free it in the background, or the next cleaner does. */
+    private static boolean free(LmrHandle handle) {
         try {
             handle.free();
+            return true;
         } catch (LmrFreedException e) {
-            // Another process freed it.
+            return true; // by another process
         } catch (LiteTimeoutException e) {
-            // The nodes free it in the background, or the next cleaner does.
+            return false;
         }
     }
 

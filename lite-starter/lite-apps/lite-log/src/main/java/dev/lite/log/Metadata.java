@@ -33,6 +33,7 @@ final class Metadata {
     private static final long FIRST_AT = 2048;
     private static final long LAST_AT = 2176;
     private static final long SEAL_BELOW_AT = 2304;
+    private static final long FREED_BELOW_AT = 2432;
 
     final String log;
     final LmrHandle handle;
@@ -144,6 +145,15 @@ final class Metadata {
     /** Moves the first segment on by one; false if another process did. */
     boolean advanceFirst(long from) {
         return handle.testSet(FIRST_AT, from, from + 1) == from;
+    }
+
+    /** All segments before this number are free: others before {@link #first} may have been left. */
+    long freedBelow() {
+        return handle.getLong(FREED_BELOW_AT);
+    }
+
+    void advanceFreedBelow(long from, long to) {
+        handle.testSet(FREED_BELOW_AT, from, to);
     }
 
     long last() {

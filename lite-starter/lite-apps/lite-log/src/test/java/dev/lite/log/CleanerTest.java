@@ -281,6 +281,37 @@ class CleanerTest {
         assertThat(isGone(log, 0)).isFalse();
     }
 
+    /** The node of what a cleaner left came back late. */
+    @Test
+    void aSegmentThatStayedIsFreedByALaterCleanerHoweverLongTheLogHasBecome() {
+        LiteLog log = cleanedExceptForSegment0("late");
+        log.startCleaner();
+        Waits.until("segment 0 is free", () -> isGone(log, 0));
+    }
+
+    @Test
+    void aSegmentThatStayedIsFreedWithTheLogHoweverLongItHasBecome() {
+        LiteLog log = cleanedExceptForSegment0("deleted late");
+        fixture.logs(0).delete("deleted late");
+        assertThat(isGone(log, 0)).isTrue();
+    }
+
+    private static LiteLog cleanedExceptForSegment0(String name) {
+        LiteLog log = fixture.create(name, small().withRetentionBytes(0));
+        Lite lite = fixture.session(0);
+        lite.memory().map(name + ".log", Permission.READ, Permission.ATOMIC).fetchAdd(FIRST_AT, 1);
+        fill(log, 9);
+        LogCleaner early = new LiteLogs(FaultySession.unavailable(lite, "/0", () -> true))
+                .open(name)
+                .startCleaner();
+        Waits.until("segments 1 to 7 are removed", () -> first(log) == 8);
+        early.close();
+        Waits.until("its lock is free", () -> !early.isElected());
+        assertThat(isGone(log, 0)).isFalse();
+        assertThat(isGone(log, 6)).isTrue();
+        return log;
+    }
+
     /** It was lost with its node, and somebody has freed it. */
     @Test
     void aSegmentThatAMasterHasFreedIsPassedByTheCleaner() {
