@@ -5,6 +5,7 @@ import dev.lite.api.LmrFreedException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Commits frames: reserves by one fetch-add, fills by one write, commits by one test-set. After errors that may pass it repeats a step
@@ -33,6 +34,7 @@ final class Appender {
     long commit(Frame frame) {
         Retry retry = null;
         long units = Segment.units(frame.length());
+        frame.beginCommit();
         if (frame.isCheckDue()) {
             writers.check();
         }
@@ -46,7 +48,7 @@ final class Appender {
                     return position;
                 }
             } catch (LiteException e) {
-                retry = retry == null ? new Retry() : retry;
+                retry = retry == null ? new Retry(frame.delayedSinceNs()) : retry;
                 retry.pauseAfter(e);
                 writers.check(); // the session may be a new one
             }
@@ -55,13 +57,14 @@ final class Appender {
 
     /** Returns the position, or -1 if a reader sealed the slot. Throws only if the transaction is not in the log, or uncertain. */
     private long tryCommit(Frame frame, long units) {
-        Segment segment = segments.current();
+        Segment known = segments.current();
+        Segment segment = known != null ? known : successor(null, frame);
         long tail = reserve(segment, units);
         while (!segment.fits(tail, units)) {
             if (tail >= 0) {
                 end(segment, tail);
             }
-            segment = segments.successor(segment);
+            segment = successor(segment, frame);
             tail = reserve(segment, units);
         }
         if (segment.beginsSuccessor(tail)) {
@@ -91,6 +94,11 @@ final class Appender {
         return before == 0 || before == word ? LogPosition.of(segment.number, slot, 0) : -1;
     }
 
+    private Segment successor(@Nullable Segment full, Frame frame) {
+        long delayedNs = System.nanoTime() - frame.delayedSinceNs();
+        return segments.successor(full, deadline.toNanos() - delayedNs);
+    }
+
     /** Marks the slot of a reservation that had no room, so that readers need not wait for it. */
     private static void end(Segment segment, long tail) {
         if (segment.reservedSlots(tail) < segment.geometry.slots()) {
@@ -113,7 +121,7 @@ final class Appender {
 
     /** Repeats a commit whose outcome is not known: the word is 0, this transaction's, or the seal. */
     private long decideAgain(Segment segment, int slot, long word, LiteException cause) {
-        Retry retry = new Retry();
+        Retry retry = new Retry(System.nanoTime());
         LiteException error = cause;
         while (true) {
             try {
@@ -142,8 +150,12 @@ final class Appender {
 
     /** Pauses that grow, until the deadline. */
     private final class Retry {
-        private final long startNs = System.nanoTime();
+        private final long startNs;
         private long pauseNs = PAUSE_NS_MIN;
+
+        Retry(long startNs) {
+            this.startNs = startNs;
+        }
 
         /** Throws the error if it does not pass, or at the deadline. */
         void pauseAfter(LiteException error) {
@@ -163,7 +175,7 @@ final class Appender {
             };
             return !passes
                     || Thread.currentThread().isInterrupted()
-                    || System.nanoTime() - startNs > deadline.toNanos();
+                    || System.nanoTime() - startNs >= deadline.toNanos();
         }
     }
 }

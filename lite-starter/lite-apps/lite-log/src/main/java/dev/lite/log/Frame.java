@@ -28,6 +28,8 @@ final class Frame {
     private int transactions;
     private int lastEntry = -1;
     private int commits;
+    private boolean delayed;
+    private long delayedSinceNs;
 
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.nativeOrder());
 
@@ -114,6 +116,20 @@ final class Frame {
     /** True at first, and then for every 64th commit: without a counter that threads share. */
     boolean isCheckDue() {
         return (commits++ & CHECK_MASK) == 0;
+    }
+
+    /** A commit begins, which nothing has delayed yet. */
+    void beginCommit() {
+        delayed = false;
+    }
+
+    /** Since when something delays the commit: the time of its first call. An append that nothing delays asks for no time. */
+    long delayedSinceNs() {
+        if (!delayed) {
+            delayed = true;
+            delayedSinceNs = System.nanoTime();
+        }
+        return delayedSinceNs;
     }
 
     /** Marks the last entry as the end of a transaction. */

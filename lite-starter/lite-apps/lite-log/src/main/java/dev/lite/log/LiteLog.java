@@ -23,8 +23,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Threads.</b> Any thread may call any method. Readers belong to one thread at a time.
  *
- * <p><b>Deadlines.</b> An append waits for a node, for memory or for the directory up to the deadline of {@link LiteLogs}; each operation on
- * memory in it has the deadline of the session.
+ * <p><b>Deadlines.</b> An append waits for a node, for memory, for the directory and for other appends up to the deadline of {@link LiteLogs},
+ * in all; if its commit got no answer, it waits as long again for the outcome. Each operation on memory in it has the deadline of the
+ * session.
  *
  * <p><b>Errors.</b> {@link AppendUncertainException} when the outcome of a commit stays unknown. Any other {@link LogException} or {@link
  * dev.lite.api.LiteException} of an append means that the transaction is not in the log. {@link LogStateException} when the log is
@@ -327,7 +328,7 @@ public final class LiteLog implements AutoCloseable {
 
     /** Makes the first segment, so that the log can be read. */
     void prepare() {
-        segments.current();
+        segments.successor(null, 0);
     }
 
     /** Writes what {@link #appendAsync} has taken, and unmaps the log. The log stays. A second call does nothing. */

@@ -45,7 +45,7 @@ final class Segments implements AutoCloseable {
     /** Written under {@link #rolling}. */
     private volatile boolean closed;
 
-    /** @param deadline how long an append waits for another one that makes the next segment */
+    /** @param deadline of an append, which waits for another one that makes the next segment */
     Segments(LtMemory memory, Metadata metadata, LogSpec spec, boolean writable, Duration deadline) {
         this.deadline = deadline;
         this.memory = memory;
@@ -63,20 +63,21 @@ final class Segments implements AutoCloseable {
         return writable;
     }
 
-    /** The segment that writers use. */
+    /** The segment that writers use; null if {@link #successor} has to find it. */
+    @Nullable
     Segment current() {
-        Segment segment = current;
-        return segment != null ? segment : successor(null);
+        return current;
     }
 
     /**
      * The segment to use after this one, which is full or was cleaned.
      *
      * @param full null for the log's last segment
-     * @throws LiteTimeoutException if another append did not make it within the deadline
+     * @param waitNs how long to wait for another append that makes it
+     * @throws LiteTimeoutException if that did not make it in this time
      */
-    Segment successor(@Nullable Segment full) {
-        awaitRolling();
+    Segment successor(@Nullable Segment full, long waitNs) {
+        awaitRolling(waitNs);
         try {
             Segment now = current;
             if (now != null && now != full) {
@@ -97,10 +98,10 @@ final class Segments implements AutoCloseable {
         }
     }
 
-    private void awaitRolling() {
+    private void awaitRolling(long waitNs) {
         try {
             // Without a wait at first, so that a thread that is interrupted already may append.
-            if (rolling.tryLock() || rolling.tryLock(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
+            if (rolling.tryLock() || rolling.tryLock(waitNs, TimeUnit.NANOSECONDS)) {
                 return;
             }
         } catch (InterruptedException e) {

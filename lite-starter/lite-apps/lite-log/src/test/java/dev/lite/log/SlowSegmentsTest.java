@@ -1,6 +1,7 @@
 package dev.lite.log;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
@@ -49,6 +50,61 @@ class SlowSegmentsTest {
             assertThat(failed).hasValue(THREADS);
             assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(NO_ANSWER.multipliedBy(THREADS / 2));
         }
+    }
+
+    /** Each attempt asks for the name of the node, to find out whether the session is a new one. */
+    @Test
+    void anAppendThatHasWaitedForTheNextSegmentUntilItsDeadlineDoesNotTryAgain() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            CountDownLatch making = new CountDownLatch(1);
+            CountDownLatch failed = new CountDownLatch(1);
+            AtomicInteger attempts = new AtomicInteger();
+            Lite lite = countingAttempts(
+                    makingSegment1(fixture.session(0), () -> {
+                        making.countDown();
+                        Waits.until("the other append has failed", () -> failed.getCount() == 0);
+                    }),
+                    "waits",
+                    attempts);
+            LiteLog log = new LiteLogs(lite, Duration.ofMillis(300)).create("waiting", LogFixture.small());
+            byte[] entry = new byte[1000];
+            Thread maker = Thread.ofPlatform().start(() -> {
+                while (LogPosition.segment(log.append(entry)) == 0) {}
+            });
+            Waits.until("the next segment is being made", () -> making.getCount() == 0);
+            Thread waiting = Thread.ofPlatform().name("waits").start(() -> {
+                assertThatThrownBy(() -> log.append(entry)).isInstanceOf(LiteTimeoutException.class);
+                failed.countDown();
+            });
+            Waits.join(waiting);
+            Waits.join(maker);
+            assertThat(attempts).hasValue(1);
+        }
+    }
+
+    /** Not the one that makes it in advance: nobody waits for that. */
+    private static Lite makingSegment1(Lite lite, Runnable action) {
+        return without(lite, (method, spec) -> {
+            if (!method.equals("createOrMap") || !String.valueOf(spec.name()).endsWith("/1")) {
+                return false;
+            }
+            boolean isInAdvance = Thread.currentThread().getName().equals("lite-log-segment");
+            if (!isInAdvance) {
+                action.run();
+            }
+            return isInAdvance;
+        });
+    }
+
+    private static Lite countingAttempts(Lite lite, String thread, AtomicInteger attempts) {
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(), new Class<?>[] {Lite.class}, (self, method, arguments) -> {
+                    if (method.getName().equals("nodeName")
+                            && Thread.currentThread().getName().equals(thread)) {
+                        attempts.incrementAndGet();
+                    }
+                    return method.invoke(lite, arguments);
+                });
     }
 
     /** Its mark only saves readers time. */
