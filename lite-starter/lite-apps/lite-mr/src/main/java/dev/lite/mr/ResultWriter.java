@@ -13,7 +13,10 @@ import java.io.BufferedWriter;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -72,8 +75,8 @@ final class ResultWriter {
     private void toFile(Run run, Path path) {
         Path part = path.resolveSibling("%s.%08x.part"
                 .formatted(path.getFileName(), ThreadLocalRandom.current().nextInt()));
-        try (BufferedWriter writer = Files.newBufferedWriter(
-                part, StandardCharsets.UTF_8, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        try (FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+                BufferedWriter writer = new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8))) {
             try {
                 RunReader reader = new RunReader(lite.memory(), run);
                 StringBuilder line = new StringBuilder();
@@ -84,12 +87,23 @@ final class ResultWriter {
                     pairCount++;
                 }
                 writer.flush();
+                channel.force(true); // else the name could be on the disk before the content
                 Files.move(part, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+                forceDirectory(path);
             } finally {
                 Files.deleteIfExists(part);
             }
         } catch (IOException e) {
             throw new MrException("cannot write file %s: %s".formatted(path, e), e);
+        }
+    }
+
+    /** So that the name is on the disk, too. */
+    private static void forceDirectory(Path path) throws IOException {
+        try (FileChannel directory = FileChannel.open(path.resolveSibling(""), StandardOpenOption.READ)) {
+            directory.force(true);
+        } catch (AccessDeniedException e) {
+            // One may write to it, and not read it; then the system decides when the name is on the disk.
         }
     }
 
@@ -128,13 +142,12 @@ final class ResultWriter {
                 }
                 offset += piece.bytes();
             }
-            lite.memory().register(spec, content).unmap();
+            unmap(lite.memory().register(spec, content));
         }
     }
 
     private void copy(Run run, LmrSpec spec) {
         LmrHandle output = lite.memory().malloc(spec);
-        boolean complete = false;
         try {
             long offset = 0;
             for (Run.Piece piece : run.pieces()) {
@@ -143,13 +156,23 @@ final class ResultWriter {
                 }
                 offset += piece.bytes();
             }
-            complete = true;
-        } finally {
-            if (complete) {
-                output.unmap();
-            } else {
+        } catch (Throwable e) {
+            try {
                 output.free();
+            } catch (LiteException second) {
+                e.addSuppressed(second);
             }
+            throw e;
+        }
+        unmap(output);
+    }
+
+    /** Of an output that is complete: the end of the session unmaps it, too. */
+    private static void unmap(LmrHandle output) {
+        try {
+            output.unmap();
+        } catch (LiteException e) {
+            // The node does not answer, or the session has ended.
         }
     }
 }

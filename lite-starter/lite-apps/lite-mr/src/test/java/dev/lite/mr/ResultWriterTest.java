@@ -1,0 +1,105 @@
+package dev.lite.mr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtMemory;
+import dev.lite.mr.data.Run;
+import dev.lite.mr.jobs.WordCount;
+import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The end of a job, with memory of which only the failures are real: so a result may be larger than any arena of a test. */
+class ResultWriterTest {
+    /** Smaller than 256 MiB. It has pairs without bytes. */
+    private static final Run SMALL = run(1);
+
+    private static final Run LARGE = run(65);
+
+    @TempDir
+    Path directory;
+
+    private static Run run(int pieces) {
+        return new Run(Collections.nCopies(pieces, new Run.Piece(1, Run.PIECE_BYTES_MAX)));
+    }
+
+    private static void write(Run run, Output output, Map<String, LiteException> failures) {
+        JobSpec spec = JobSpec.of(WordCount.class, Input.lmr("input")).withOutput(output);
+        new ResultWriter(session(failures), spec, new WordCount()).write(run);
+    }
+
+    /** A session whose methods do nothing; those of its memory, and of handles, fail as told. */
+    private static Lite session(Map<String, LiteException> failures) {
+        LmrHandle handle = failing(LmrHandle.class, failures, null);
+        LtMemory memory = failing(LtMemory.class, failures, handle);
+        return failing(Lite.class, Map.of(), memory);
+    }
+
+    private static <T> T failing(Class<T> type, Map<String, LiteException> failures, Object result) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
+                    LiteException failure = failures.get(method.getName());
+                    if (failure != null) {
+                        throw failure;
+                    }
+                    return method.getReturnType() == void.class ? null : result;
+                }));
+    }
+
+    @Test
+    void aLargeLmrThatCannotBeFreedDoesNotHideWhyItCouldNotBeWritten() {
+        LiteException first = new LmrUnavailableException("a worker is lost");
+        LiteException second = new ClusterUnavailableException("the directory is away");
+        assertThatThrownBy(() -> write(LARGE, Output.lmr("large"), Map.of("memcpy", first, "free", second)))
+                .isSameAs(first)
+                .hasSuppressedException(second);
+    }
+
+    /** Else the result would be taken for lost, and written again under a name that exists. */
+    @Test
+    void anLmrThatCannotBeUnmappedIsCompleteAllTheSame() {
+        for (Run run : List.of(SMALL, LARGE)) {
+            assertThatCode(() -> write(
+                            run, Output.lmr("complete"), Map.of("unmap", new LiteTimeoutException("no answer"))))
+                    .doesNotThrowAnyException();
+        }
+    }
+
+    /** A crash of the machine must not leave an empty file under the name. */
+    @Test
+    void aFileIsOnTheDiskBeforeItHasItsName() throws IOException {
+        Path out = directory.resolve("out");
+        Path events = directory.resolve("events.jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("jdk.FileForce").withThreshold(Duration.ZERO);
+            recording.start();
+            write(SMALL, Output.file(out), Map.of());
+            recording.stop();
+            recording.dump(events);
+        }
+        List<String> forced = RecordingFile.readAllEvents(events).stream()
+                .filter(event -> event.getEventType().getName().equals("jdk.FileForce"))
+                .map(event -> event.getString("path"))
+                .filter(path -> path != null && path.startsWith(directory.toString()))
+                .toList();
+        assertThat(forced).hasSize(2);
+        assertThat(forced.getFirst()).startsWith(out + ".").endsWith(".part");
+        assertThat(forced.getLast()).isEqualTo(directory.toString());
+    }
+}
