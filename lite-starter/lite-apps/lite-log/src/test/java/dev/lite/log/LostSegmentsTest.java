@@ -67,7 +67,8 @@ class LostSegmentsTest {
         assertThat(read(mapped)).containsExactly("lost");
         free(log, 0);
         log.append(bytes("later"));
-        for (LogReader reader : new LogReader[] {mapped, fixture.logs(1).open("reader").reader(0)}) {
+        for (LogReader reader :
+                new LogReader[] {mapped, fixture.logs(1).open("reader").reader(0)}) {
             assertThatThrownBy(() -> reader.next(Duration.ZERO))
                     .isInstanceOfSatisfying(LogPositionException.class, e -> {
                         assertThat(e).hasMessageContaining("segment 0 of log \"reader\" is lost");
@@ -97,7 +98,8 @@ class LostSegmentsTest {
         LiteLog other = fixture.logs(1).open("advance");
         other.append(bytes("first"));
         while (!exists(log, 1)) {
-            assertThat(LogPosition.segment(log.append(bytes("something to fill segments")))).isZero();
+            assertThat(LogPosition.segment(log.append(bytes("something to fill segments"))))
+                    .isZero();
             Thread.onSpinWait();
         }
         Waits.pass(Duration.ofMillis(50)); // so that it is kept
@@ -110,7 +112,10 @@ class LostSegmentsTest {
 
     private static boolean exists(LiteLog log, long segment) {
         try {
-            fixture.session(0).memory().map(log.segmentName(segment), Permission.READ).unmap();
+            fixture.session(0)
+                    .memory()
+                    .map(log.segmentName(segment), Permission.READ)
+                    .unmap();
             return true;
         } catch (LmrNotFoundException e) {
             return false;

@@ -52,8 +52,8 @@ class ResultWriterTest {
     }
 
     private static <T> T failing(Class<T> type, Map<String, LiteException> failures, Object result) {
-        return type.cast(Proxy.newProxyInstance(
-                type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
+        return type.cast(
+                Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
                     LiteException failure = failures.get(method.getName());
                     if (failure != null) {
                         throw failure;
@@ -75,8 +75,8 @@ class ResultWriterTest {
     @Test
     void anLmrThatCannotBeUnmappedIsCompleteAllTheSame() {
         for (Run run : List.of(SMALL, LARGE)) {
-            assertThatCode(() -> write(
-                            run, Output.lmr("complete"), Map.of("unmap", new LiteTimeoutException("no answer"))))
+            assertThatCode(() ->
+                            write(run, Output.lmr("complete"), Map.of("unmap", new LiteTimeoutException("no answer"))))
                     .doesNotThrowAnyException();
         }
     }
