@@ -141,12 +141,15 @@ final class Consumers {
         return memory.get(ValueLayout.JAVA_LONG_UNALIGNED, at);
     }
 
-    /** The oldest position of a consumer; the largest number if there is none. */
+    /**
+     * The oldest position of a consumer; the largest number if there is none. Reads each word by itself: a consumer may commit at the
+     * moment, and a read of several words may be torn.
+     */
     long oldestPosition() {
         long oldest = Long.MAX_VALUE;
         for (Row row : rows()) {
             if (row.used) {
-                oldest = Math.min(oldest, row.position);
+                oldest = Math.min(oldest, metadata.handle.getLong(row.offset + Row.POSITION_AT));
             }
         }
         return oldest;

@@ -123,7 +123,7 @@ final class Frame {
         delayed = false;
     }
 
-    /** Since when something delays the commit: the time of its first call. An append that nothing delays asks for no time. */
+    /** Since when something delays the commit: the time of the first call. Others need no time. */
     long delayedSinceNs() {
         if (!delayed) {
             delayed = true;

@@ -23,9 +23,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Threads.</b> Any thread may call any method. Readers belong to one thread at a time.
  *
- * <p><b>Deadlines.</b> An append waits for a node, for memory, for the directory and for other appends up to the deadline of {@link LiteLogs},
- * in all; if its commit got no answer, it waits as long again for the outcome. Each operation on memory in it has the deadline of the
- * session.
+ * <p><b>Deadlines.</b> An append waits for a node, for memory, for the directory and for other appends up to
+ * the deadline of {@link LiteLogs}, in all; if its commit got no answer, it waits as long again for the
+ * outcome. Each operation on memory in it has the deadline of the session.
  *
  * <p><b>Errors.</b> {@link AppendUncertainException} when the outcome of a commit stays unknown. Any other {@link LogException} or {@link
  * dev.lite.api.LiteException} of an append means that the transaction is not in the log. {@link LogStateException} when the log is

@@ -23,7 +23,7 @@ public final class LogCleaner implements AutoCloseable {
     private static final Duration ELECTION = Duration.ofSeconds(2);
     private static final Duration PAUSE = Duration.ofMillis(100);
     private static final Duration PAUSE_AFTER_ERROR = Duration.ofSeconds(1);
-    /** How far before the first segment a new cleaner, or a delete, looks for what was left; a look asks the directory. */
+    /** How far back a new cleaner, or a delete, looks for what was left; a look asks the directory. */
     private static final int LEFT_MAX = 1024;
 
     private final Metadata metadata;

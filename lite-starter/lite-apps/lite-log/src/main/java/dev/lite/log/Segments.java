@@ -123,7 +123,7 @@ final class Segments implements AutoCloseable {
         });
     }
 
-    /** {@link #created}, and not one that was made in advance and freed since: another process may have made it again. */
+    /** Not one that was made in advance and freed since: another process may have made it again. */
     private Segment alive(long number) {
         Segment segment = created(number);
         try {
@@ -136,8 +136,9 @@ final class Segments implements AutoCloseable {
     }
 
     /**
-     * Maps a segment, or creates it if it is behind the last one. An earlier one that does not exist was lost with its node and then
-     * freed by a master: it is never made again, because its positions are used, and the log continues in the next one.
+     * Maps a segment, or creates it if it is behind the last one. An earlier one that does not exist was lost
+     * with its node and then freed by a master: it is never made again, because its positions are used, and
+     * the log continues in the next one.
      */
     Segment created(long number) {
         Segment known = mapped.get(number);

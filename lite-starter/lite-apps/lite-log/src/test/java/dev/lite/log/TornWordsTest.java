@@ -8,10 +8,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -49,6 +52,44 @@ class TornWordsTest {
                 if (offset == WORDS_AT && torn.getAndSet(1) == 0) {
                     long word = destination.getAtIndex(ValueLayout.JAVA_LONG, 1);
                     destination.setAtIndex(ValueLayout.JAVA_LONG, 1, word & mask);
+                }
+            }
+        };
+    }
+
+    /** Else a segment is removed that the consumer has not read. */
+    @Test
+    void aPositionThatWasTornDoesNotLetTheCleanerPassAConsumer() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog log = fixture.create("passed", small().withRetentionBytes(0));
+            LogReader consumer = log.consumer("billing", 0);
+            while (LogPosition.segment(log.append(bytes("something to fill segments"))) < 3) {}
+            Lite reading = FaultySession.of(fixture.session(0), "passed.log", TornWordsTest::tearingPositions);
+            LogCleaner cleaner = new LiteLogs(reading).open("passed").startCleaner();
+            Waits.until("it is elected", cleaner::isElected);
+            Waits.pass(Duration.ofMillis(400)); // some rounds
+            assertThat(log.firstPosition()).isZero();
+
+            consumer.seek(log.endPosition());
+            consumer.commit();
+            Waits.until("segments 0 to 2 are removed", () -> LogPosition.segment(log.firstPosition()) == 3);
+        }
+    }
+
+    /** A read of the table of consumers gives another number of the segment. */
+    private static LmrHandle tearingPositions(LmrHandle handle) {
+        return new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public void read(long offset, MemorySegment destination) {
+                super.read(offset, destination);
+                if (offset == Metadata.CONSUMERS_AT) {
+                    long position = destination.getAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, 1);
+                    destination.setAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, 1, position | 0xFF00000000L);
                 }
             }
         };

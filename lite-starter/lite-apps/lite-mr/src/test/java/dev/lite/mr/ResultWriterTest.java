@@ -25,7 +25,7 @@ import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The end of a job, with memory of which only the failures are real: so a result may be larger than any arena of a test. */
+/** The end of a job, with memory of which only the failures are real: so a result may be of any size. */
 class ResultWriterTest {
     /** Smaller than 256 MiB. It has pairs without bytes. */
     private static final Run SMALL = run(1);
