@@ -230,7 +230,7 @@ public final class LiteLog implements AutoCloseable {
             if (segment == null) {
                 throw e;
             }
-            segments.forget(segment);
+            segments.forgetIfFreed(segment);
             return endPosition();
         }
     }

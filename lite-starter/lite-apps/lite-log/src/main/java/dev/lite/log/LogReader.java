@@ -125,13 +125,13 @@ public final class LogReader implements AutoCloseable {
             }
         } catch (LmrFreedException e) {
             log.requireOpen();
-            Segment freed = current;
+            Segment source = current;
             set(position());
             if (segment < log.firstSegment()) {
                 throw log.removed(position());
             }
-            if (freed != null) {
-                segments.forget(freed);
+            if (source != null) {
+                segments.forgetIfFreed(source);
                 current = segments.existing(segment); // throws if it is lost
             }
             throw e;

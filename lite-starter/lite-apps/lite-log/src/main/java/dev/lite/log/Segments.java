@@ -126,13 +126,8 @@ final class Segments implements AutoCloseable {
     /** Not one that was made in advance and freed since: another process may have made it again. */
     private Segment alive(long number) {
         Segment segment = created(number);
-        try {
-            segment.tail();
-            return segment;
-        } catch (LmrFreedException e) {
-            forget(segment);
-            return created(segment.number);
-        }
+        forgetIfFreed(segment);
+        return created(segment.number);
     }
 
     /**
@@ -286,10 +281,14 @@ final class Segments implements AutoCloseable {
         }
     }
 
-    /** Drops the handle of a segment that was freed. */
-    void forget(Segment freed) {
-        mapped.remove(freed.number, freed);
-        unmap(freed.handle);
+    /** Drops the handle of a segment if it was freed. */
+    void forgetIfFreed(Segment segment) {
+        try {
+            segment.tail();
+        } catch (LmrFreedException e) {
+            mapped.remove(segment.number, segment);
+            unmap(segment.handle);
+        }
     }
 
     /**

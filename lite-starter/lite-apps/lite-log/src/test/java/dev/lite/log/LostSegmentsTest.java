@@ -6,6 +6,7 @@ import static dev.lite.log.LogFixture.small;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.Permission;
@@ -108,6 +109,22 @@ class LostSegmentsTest {
         assertThat(LogPosition.segment(log.append(bytes("of its maker")))).isEqualTo(1);
         other.append(bytes("last"));
         assertThat(read(log.reader(0))).endsWith("of its maker", "last");
+    }
+
+    @Test
+    void aHandlerThatMeetsFreedMemoryOfItsOwnLeavesTheSegmentToTheWriters() {
+        LiteLog log = fixture.create("handler", small());
+        log.append(bytes("first"));
+        LogReader reader = log.reader(0);
+        LmrFreedException mine = new LmrFreedException("of this test");
+        assertThatThrownBy(() -> reader.poll(
+                        (position, memory, offset, length, last) -> {
+                            throw mine;
+                        },
+                        1))
+                .isSameAs(mine);
+        assertThat(LogPosition.segment(log.append(bytes("second")))).isZero();
+        assertThat(read(reader)).containsExactly("first", "second");
     }
 
     private static boolean exists(LiteLog log, long segment) {
