@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordingFile;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -51,7 +52,7 @@ class ResultWriterTest {
         return failing(Lite.class, Map.of(), memory);
     }
 
-    private static <T> T failing(Class<T> type, Map<String, LiteException> failures, Object result) {
+    private static <T> T failing(Class<T> type, Map<String, LiteException> failures, @Nullable Object result) {
         return type.cast(
                 Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
                     LiteException failure = failures.get(method.getName());
