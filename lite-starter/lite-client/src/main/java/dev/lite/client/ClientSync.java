@@ -106,14 +106,20 @@ final class ClientSync implements LtSync {
         public long await(Duration deadline) {
             long timeoutNs = LiteClient.toNanos(deadline);
             long deadlineNs = System.nanoTime() + timeoutNs;
-            return session.requests()
-                    .askAndWait(
-                            "waiting for %d parties at barrier \"%s\"".formatted(parties, name),
-                            Passed.class,
-                            timeoutNs,
-                            id -> new AwaitBarrier(id, forNodeUntil(deadlineNs), name, parties),
-                            null)
-                    .round();
+            try {
+                return session.requests()
+                        .askAndWait(
+                                "waiting for %d parties at barrier \"%s\"".formatted(parties, name),
+                                Passed.class,
+                                timeoutNs,
+                                id -> new AwaitBarrier(id, forNodeUntil(deadlineNs), name, parties),
+                                null)
+                        .round();
+            } catch (LiteTimeoutException e) { // may name the node's deadline, which is a little shorter
+                throw new LiteTimeoutException(
+                        "barrier \"%s\" of %d parties was not passed within its deadline of %s: %s"
+                                .formatted(name, parties, Durations.text(timeoutNs), e.getMessage()));
+            }
         }
 
         @Override

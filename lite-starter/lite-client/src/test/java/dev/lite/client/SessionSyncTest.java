@@ -13,12 +13,15 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.RpcStatus;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.client.fake.FakeNode.Command;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.OpenLock;
 import dev.lite.session.protocol.SessionMessage.ReleaseLock;
@@ -244,6 +247,23 @@ class SessionSyncTest {
     void aBarrierReturnsItsRound() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             assertThat(fixture.lite.sync().barrier("b", 2).await(LONG)).isEqualTo(3);
+        }
+    }
+
+    /** The node waits a little less, and its message names that time, which the caller does not know. */
+    @Test
+    void aBarrierThatIsNotPassedInTimeNamesTheDeadlineOfItsCaller() throws Exception {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtBarrier barrier = fixture.lite.sync().barrier("b", 2);
+            fixture.node.holdRequests(AwaitBarrier.class::isInstance);
+            CompletableFuture<Long> round = start(() -> barrier.await(LONG));
+            Request request = fixture.node.awaitHeldRequest();
+            fixture.node.reply(new Failed(
+                    request.requestId(), LiteException.Code.TIMEOUT.number(), RpcStatus.UNKNOWN, "too few came"));
+            assertThatThrownBy(() -> await(round))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessage("barrier \"b\" of 2 parties was not passed within its deadline of %s: too few came"
+                            .formatted(Durations.text(LONG)));
         }
     }
 
