@@ -4,7 +4,6 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -98,8 +97,9 @@ public final class NodeExtents {
 
     private List<Run> allocateHere(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge) {
         if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
-            throw new LimitExceededException("node %s: the request needs %s of %d bytes; its arena has %d bytes"
-                    .formatted(self.name(), Counts.text(count, "chunk", "chunks"), chunkBytes, allocator.dataBytes()));
+            // At least: an LMR's last chunk is a request of its own.
+            throw new LimitExceededException("node %s: its share is at least %d bytes; its arena has %d bytes"
+                    .formatted(self.name(), count * chunkBytes, allocator.dataBytes()));
         }
         if (drainMarks.isClosed()) {
             throw new NodeUnreachableException(

@@ -139,7 +139,8 @@ interface LimitCases extends NodeCases {
         assertThatThrownBy(() -> cluster.attach(0).memory().malloc(LmrSpec.of(1L << 40)))
                 .isInstanceOf(LimitExceededException.class)
                 .hasMessageContaining("node n0: ")
-                .hasMessageContaining("; its arena has ");
+                .hasMessageContaining("; its arena has ")
+                .hasMessageMatching(".* at least \\d{13} bytes; .*"); // nearly 1 TiB, and in the unit of the arena
         assertThatThrownBy(() -> cluster.attach(0).memory().malloc(LmrSpec.of(Long.MAX_VALUE)))
                 .isInstanceOf(LimitExceededException.class);
         assertThatThrownBy(() -> cluster.attach(0)
