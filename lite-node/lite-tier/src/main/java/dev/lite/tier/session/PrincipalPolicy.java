@@ -1,6 +1,7 @@
 package dev.lite.tier.session;
 
 import dev.lite.os.PeerCredentials;
+import dev.lite.os.UserNamespace;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -20,27 +21,58 @@ public interface PrincipalPolicy {
      */
     Decision decide(PeerCredentials credentials, @Nullable String token);
 
-    /** Admits every process that can open the socket as principal {@code uid:<user id>}; ignores tokens. */
+    /**
+     * Admits every process that can open the socket as principal {@code uid:<user id>}; ignores tokens. Rejects users that the user
+     * namespace of this process does not have: all of them have one id here.
+     */
     static PrincipalPolicy byUid() {
-        return (credentials, token) -> new Admitted("uid:" + credentials.uid());
+        return byUid(UserNamespace.uidOfOthers());
     }
 
     /**
-     * Admits only applications that match a rule; the first match gives the principal.
+     * {@link #byUid()} in a certain namespace.
+     *
+     * @param others the user id of all users that the namespace does not have
+     */
+    static PrincipalPolicy byUid(OptionalInt others) {
+        return (credentials, token) -> isOf(others, credentials)
+                ? new Rejected(
+                        "user id %d stands for all users that the user namespace of the node does not have; run the application in the namespace of its node, or give it a token (lite.node.principals)"
+                                .formatted(credentials.uid()))
+                : new Admitted("uid:" + credentials.uid());
+    }
+
+    private static boolean isOf(OptionalInt others, PeerCredentials credentials) {
+        return others.isPresent() && others.getAsInt() == credentials.uid();
+    }
+
+    /**
+     * Admits only applications that match a rule; the first match gives the principal. Rules for a user id match none of the users that
+     * the user namespace of this process does not have.
      *
      * @param rules at least one
      */
     static PrincipalPolicy of(List<Rule> rules) {
+        return of(rules, UserNamespace.uidOfOthers());
+    }
+
+    /**
+     * {@link #of(List)} in a certain namespace.
+     *
+     * @param others the user id of all users that the namespace does not have
+     */
+    static PrincipalPolicy of(List<Rule> rules, OptionalInt others) {
         List<Rule> copy = List.copyOf(rules);
         if (copy.isEmpty()) {
             throw new IllegalArgumentException("no principal is configured; no application could attach");
         }
         return (credentials, token) -> {
             byte[] digest = token == null ? null : Rule.sha256(token);
+            boolean isOther = isOf(others, credentials);
             Rule found = null;
             for (Rule rule : copy) {
                 // Compares with all rules, so that the time does not depend on the token.
-                if (rule.fits(credentials.uid(), digest) && found == null) {
+                if (rule.fits(credentials.uid(), isOther, digest) && found == null) {
                     found = rule;
                 }
             }
@@ -98,8 +130,8 @@ public interface PrincipalPolicy {
             tokenDigest = token == null ? null : sha256(token);
         }
 
-        private boolean fits(int theirUid, byte @Nullable [] theirDigest) {
-            boolean uidFits = uid.isEmpty() || uid.getAsInt() == theirUid;
+        private boolean fits(int theirUid, boolean isOther, byte @Nullable [] theirDigest) {
+            boolean uidFits = uid.isEmpty() || (uid.getAsInt() == theirUid && !isOther);
             boolean tokenFits =
                     tokenDigest == null || (theirDigest != null && MessageDigest.isEqual(tokenDigest, theirDigest));
             return uidFits && tokenFits;

@@ -21,6 +21,25 @@ class PrincipalPolicyTest {
         assertThat(PrincipalPolicy.byUid().decide(uid(1000), "whatever")).isEqualTo(new Admitted("uid:1000"));
     }
 
+    /** Otherwise the applications of all these users would be one principal, with the LMRs and the quota of each other. */
+    @Test
+    void usersThatTheNamespaceOfTheNodeDoesNotHaveAreNoPrincipalWithoutAToken() {
+        OptionalInt others = OptionalInt.of(65534);
+        PrincipalPolicy byUid = PrincipalPolicy.byUid(others);
+        assertThat(byUid.decide(uid(65534), null))
+                .isInstanceOfSatisfying(
+                        Rejected.class, no -> assertThat(no.reason()).contains("65534", "user namespace"));
+        assertThat(byUid.decide(uid(1000), null)).isEqualTo(new Admitted("uid:1000"));
+
+        PrincipalPolicy rules = PrincipalPolicy.of(
+                List.of(
+                        new Rule("nobody", OptionalInt.of(65534), null),
+                        new Rule("roaming", OptionalInt.empty(), "roaming-secret")),
+                others);
+        assertThat(rules.decide(uid(65534), null)).isInstanceOf(Rejected.class);
+        assertThat(rules.decide(uid(65534), "roaming-secret")).isEqualTo(new Admitted("roaming"));
+    }
+
     @Test
     void aRuleMatchesIfAllItsConditionsMatch() {
         PrincipalPolicy policy = PrincipalPolicy.of(List.of(
