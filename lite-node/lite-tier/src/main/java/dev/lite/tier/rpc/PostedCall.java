@@ -1,9 +1,12 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcClient;
 import dev.lite.tier.Admission;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -81,6 +84,11 @@ public abstract class PostedCall {
     @Override
     public final String toString() {
         return String.valueOf(target);
+    }
+
+    /** The failure of a call that was posted, and has no reply at its deadline. */
+    public final LiteTimeoutException late(Duration deadline) {
+        return RpcRequests.noReply(Objects.requireNonNull(target, "target"), deadline);
     }
 
     /** Before the post: measures the call. */

@@ -211,9 +211,12 @@ final class RpcRequests {
                         .formatted(target, engine.unreachable(peer.id()).getMessage()));
     }
 
-    /** The failure of a call without a reply at its deadline. */
+    /** The failure of a call or message without an answer at its deadline. */
     static LiteTimeoutException noReply(FunctionClient target, Duration deadline) {
-        return timeout(target, deadline, "no reply");
+        return timeout(
+                target,
+                deadline,
+                RpcNames.isPort(target.function()) ? "no answer; the queue of the port may be full" : "no reply");
     }
 
     static LiteTimeoutException timeout(FunctionClient target, Duration deadline, @Nullable String why) {

@@ -101,11 +101,11 @@ final class RunningCommand {
     }
 
     RuntimeException late() {
-        String deadline = Durations.text(command.deadline());
-        return new LiteTimeoutException(
-                call != null
-                        ? "%s: not done within its deadline of %s: no reply".formatted(call, deadline)
-                        : "no call of the function came within %s".formatted(deadline));
+        PostedCall its = call;
+        return its != null
+                ? its.late(command.deadline())
+                : new LiteTimeoutException(
+                        "no call of the function came within %s".formatted(Durations.text(command.deadline())));
     }
 
     /** Completes the slot; the command has ended. */

@@ -71,6 +71,7 @@ interface MessageCases extends RpcCases {
             }
         }
         assertThat(sent).isEqualTo(256);
+        assertThat(full).hasMessageContaining("the queue of the port may be full");
         port.receive(GENEROUS);
         port.receive(GENEROUS);
         caller().rpc().send("n1", "in", message, GENEROUS);
