@@ -75,7 +75,7 @@ final class RemoteWorker {
         } catch (LiteException e) {
             String reason = e.code() == LiteException.Code.LMR_FREED ? "its session has ended" : e.getMessage();
             lost.lost(this, "worker %s at %s was lost: %s".formatted(name, node, reason));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // also without memory: nobody else would notice its loss
             lost.lost(this, "worker %s at %s cannot be watched: %s".formatted(name, node, e));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
