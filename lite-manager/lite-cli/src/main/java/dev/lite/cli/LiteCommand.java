@@ -68,10 +68,10 @@ import picocli.CommandLine.Spec;
         footerHeading = "%nEnvironment:%n",
         footer = {
             "  LITE_MANAGER        URLs of the managers, separated by commas",
-            "  LITE_TOKEN          the manager's token; or LITE_TOKEN_FILE, a file that contains it",
-            "  LITE_CLIENT_SOCKET  the socket of a node, for the commands that read and change LMRs",
-            "  LITE_CLIENT_TOKEN   the token of an application, for the same commands",
-            "  LITE_HOME           the directory where \"up\" records its clusters; default: ~/.lite",
+            "  LITE_TOKEN          the manager's token; LITE_TOKEN_FILE: a file with it",
+            "  LITE_CLIENT_SOCKET  the socket of a node, to read and change LMRs",
+            "  LITE_CLIENT_TOKEN   the token of an application, likewise",
+            "  LITE_HOME           where \"up\" records its clusters; default: ~/.lite",
             "  LITE_JAVA           the java executable that the wrapper script uses",
             "  LITE_MR_OPTIONS     options of Java for \"mr\"; default: -Xmx512m"
         })
