@@ -182,7 +182,7 @@ final class MisuseValues {
         bad.add(Bad.of(Duration.ofSeconds(-1), "-1s", "-1 s"));
         bad.add(Bad.of(Duration.ofNanos(-1000), "-1us", "-1 µs"));
         bad.add(Bad.of(Duration.ofSeconds(Long.MIN_VALUE), "shortest", "-9223372036854775808 s"));
-        bad.add(Bad.maybe(Duration.ZERO, "0s"));
+        bad.add(Bad.of(Duration.ZERO, "0s", "0 s"));
         if (!WAITING.contains(method.getName())) {
             bad.add(Bad.maybe(Duration.ofSeconds(Long.MAX_VALUE), "longest"));
             bad.add(Bad.maybe(Duration.ofDays(365_000), "1000 years"));

@@ -5,6 +5,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionMessage.Copy;
 import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Done;
@@ -216,6 +217,7 @@ final class ClientMemory implements LtMemory {
 
     @Override
     public void fence(Duration deadline) {
+        Durations.requirePositive(deadline);
         if (!session.isOpen()) {
             throw session.lost();
         }

@@ -12,6 +12,7 @@ import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Durations;
 import dev.lite.tier.TierHandle;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -113,6 +114,7 @@ final class EmbeddedLite implements Lite {
     private final class Memory implements LtMemory {
         @Override
         public LmrHandle malloc(LmrSpec spec, Duration callDeadline) {
+            Durations.requirePositive(callDeadline);
             return session.malloc(Objects.requireNonNull(spec, "spec"), callDeadline);
         }
 
@@ -123,6 +125,7 @@ final class EmbeddedLite implements Lite {
 
         @Override
         public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration callDeadline) {
+            Durations.requirePositive(callDeadline);
             return session.createOrMap(spec, permissions, callDeadline);
         }
 
@@ -133,6 +136,7 @@ final class EmbeddedLite implements Lite {
 
         @Override
         public LmrHandle map(String name, Set<Permission> permissions, Duration callDeadline) {
+            Durations.requirePositive(callDeadline);
             return session.map(name, permissions, callDeadline);
         }
 
@@ -143,6 +147,7 @@ final class EmbeddedLite implements Lite {
 
         @Override
         public LmrHandle map(long id, Set<Permission> permissions, Duration callDeadline) {
+            Durations.requirePositive(callDeadline);
             return session.map(id, permissions, callDeadline);
         }
 
@@ -204,6 +209,7 @@ final class EmbeddedLite implements Lite {
 
         @Override
         public void fence(Duration callDeadline) {
+            Durations.requirePositive(callDeadline);
             session.fence(callDeadline);
         }
     }

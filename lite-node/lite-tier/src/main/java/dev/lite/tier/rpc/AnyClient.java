@@ -12,6 +12,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashSet;
@@ -78,13 +79,14 @@ final class AnyClient implements RpcClient {
     @Override
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
         Objects.requireNonNull(request, "request");
-        long unused = FunctionClient.toNanos(deadline);
+        Durations.requirePositive(deadline);
         nodes.requireOpen();
         byte[] copy = request.clone();
         return AsyncCalls.onThread(() -> call(copy, deadline));
     }
 
     private <R> R call(Attempt<R> attempt, Duration deadline) {
+        Durations.requirePositive(deadline);
         nodes.requireOpen();
         Deadline until = Deadline.in(Duration.ofNanos(FunctionClient.toNanos(deadline)));
         Set<String> tried = new HashSet<>();
@@ -109,7 +111,8 @@ final class AnyClient implements RpcClient {
                 if (priority == Priority.LOW) {
                     client = client.withPriority(priority);
                 }
-                return attempt.at(context == null ? client : client.withContext(context), until.remaining());
+                Duration left = Duration.ofNanos(Math.max(1, until.remainingNs()));
+                return attempt.at(context == null ? client : client.withContext(context), left);
             } catch (RpcFailedException e) {
                 if (e.status() != RpcStatus.NOT_SERVED && e.status() != RpcStatus.OVERLOADED) {
                     throw e;

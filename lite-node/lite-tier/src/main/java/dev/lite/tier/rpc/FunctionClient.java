@@ -166,6 +166,7 @@ final class FunctionClient implements PostedCall.Client {
     /** @param contextBytes how many of the request's first bytes are its context */
     byte[] call(byte[] request, int contextBytes, Duration deadline) {
         Objects.requireNonNull(request, "request");
+        Durations.requirePositive(deadline);
         session.requireOpen();
         MemorySegment segment = MemorySegment.ofArray(request);
         return session.admission(low) == null
@@ -176,6 +177,7 @@ final class FunctionClient implements PostedCall.Client {
     /** @param contextBytes how many of the request's first bytes are its context */
     long call(MemorySegment request, int contextBytes, MemorySegment reply, Duration deadline) {
         Segments.requireWritable("reply", reply);
+        Durations.requirePositive(deadline);
         session.requireOpen();
         return session.admission(low) == null
                 ? engine.caller().call(this, request, contextBytes, reply, deadline)
@@ -193,6 +195,7 @@ final class FunctionClient implements PostedCall.Client {
     /** @param contextBytes how many of the request's first bytes are its context */
     CompletableFuture<byte[]> callAsync(byte[] request, int contextBytes, Duration deadline) {
         Objects.requireNonNull(request, "request");
+        Durations.requirePositive(deadline);
         session.requireOpen();
         if (session.admission(low) != null) {
             byte[] copy = request.clone();
@@ -206,7 +209,7 @@ final class FunctionClient implements PostedCall.Client {
         return new ContextClient(this, LtRpc.checkContext(context));
     }
 
-    /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}. */
+    /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}; 0 of a deadline that has passed meanwhile. */
     static long toNanos(Duration deadline) {
         Durations.requireNotNegative(deadline);
         return deadline.compareTo(LONGEST) < 0 ? deadline.toNanos() : NS_MAX;

@@ -49,6 +49,7 @@ final class FunctionServer implements PostedReceive.Server {
 
     @Override
     public RpcCall receive(Duration deadline) {
+        Durations.requirePositive(deadline);
         requireReceivable();
         return next(deadline);
     }
@@ -117,7 +118,7 @@ final class FunctionServer implements PostedReceive.Server {
     public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
         Objects.requireNonNull(call, "call");
         Segments.requireReadable("reply", reply);
-        Durations.requireNotNegative(deadline);
+        Durations.requirePositive(deadline);
         requireReceivable();
         if (!(call instanceof ReceivedCall received)) {
             throw new IllegalArgumentException(

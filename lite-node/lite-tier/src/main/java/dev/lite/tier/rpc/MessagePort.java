@@ -104,6 +104,7 @@ final class MessagePort implements RpcMessages {
 
     @Override
     public Message receive(Duration duration) {
+        Durations.requirePositive(duration);
         Message message = take(duration);
         memory.unqueued(principal, PortMemory.bytes(message.data()));
         return message;

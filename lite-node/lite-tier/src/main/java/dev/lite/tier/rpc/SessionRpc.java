@@ -110,7 +110,7 @@ public final class SessionRpc implements TierRpc {
     public void send(String node, String port, MemorySegment message, Duration deadline) {
         NodeInfo.checkName(node);
         Segments.requireReadable("message", message);
-        Durations.requireNotNegative(deadline);
+        Durations.requirePositive(deadline);
         FunctionClient client =
                 new FunctionClient(engine, this, node, RpcNames.ofPort(checked(Use.CALL, port)), principal, false);
         long none = client.call(message, 0, EMPTY, deadline);

@@ -41,7 +41,7 @@ final class ReattachingMemory implements LtMemory {
 
     @Override
     public LmrHandle malloc(LmrSpec spec, Duration deadline) {
-        return malloc(spec, Deadline.in(deadline));
+        return malloc(spec, Deadline.ofCall(deadline));
     }
 
     @Override
@@ -55,7 +55,7 @@ final class ReattachingMemory implements LtMemory {
 
     @Override
     public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline) {
-        return createOrMap(spec, permissions, Deadline.in(deadline));
+        return createOrMap(spec, permissions, Deadline.ofCall(deadline));
     }
 
     @Override
@@ -70,7 +70,7 @@ final class ReattachingMemory implements LtMemory {
 
     @Override
     public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
-        return map(name, permissions, Deadline.in(deadline));
+        return map(name, permissions, Deadline.ofCall(deadline));
     }
 
     @Override
@@ -84,7 +84,7 @@ final class ReattachingMemory implements LtMemory {
 
     @Override
     public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
-        return map(id, permissions, Deadline.in(deadline));
+        return map(id, permissions, Deadline.ofCall(deadline));
     }
 
     @Override
@@ -152,7 +152,7 @@ final class ReattachingMemory implements LtMemory {
 
     @Override
     public void fence(Duration deadline) {
-        Deadline until = Deadline.in(deadline);
+        Deadline until = Deadline.ofCall(deadline);
         keeper.open(until).memory().fence(SessionKeeper.remaining(until));
     }
 }

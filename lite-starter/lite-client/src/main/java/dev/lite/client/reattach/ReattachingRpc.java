@@ -81,13 +81,13 @@ final class ReattachingRpc implements LtRpc {
     @Override
     public Map<String, RpcOutcome> multicast(
             Collection<String> nodes, String function, byte[] request, Duration deadline) {
-        Deadline until = Deadline.in(deadline);
+        Deadline until = Deadline.ofCall(deadline);
         return keeper.open(until).rpc().multicast(nodes, function, request, SessionKeeper.remaining(until));
     }
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
-        Deadline until = Deadline.in(deadline);
+        Deadline until = Deadline.ofCall(deadline);
         keeper.open(until).rpc().send(node, port, message, SessionKeeper.remaining(until));
     }
 
@@ -149,19 +149,19 @@ final class ReattachingRpc implements LtRpc {
             if (open != null) {
                 return in(open).call(request, reply, deadline); // allocates nothing, unlike a Deadline
             }
-            Deadline until = Deadline.in(deadline);
+            Deadline until = Deadline.ofCall(deadline);
             return in(client.get(until)).call(request, reply, SessionKeeper.remaining(until));
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
-            Deadline until = Deadline.in(deadline);
+            Deadline until = Deadline.ofCall(deadline);
             return in(client.get(until)).call(request, SessionKeeper.remaining(until));
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-            Deadline until = Deadline.in(deadline);
+            Deadline until = Deadline.ofCall(deadline);
             return in(client.get(until)).callAsync(request, SessionKeeper.remaining(until));
         }
     }

@@ -48,7 +48,7 @@ final class ReattachingSync implements LtSync {
         /** Repeated at the next session: a waiter of the lost session held nothing. It waits at the end of the queue again. */
         @Override
         public HeldLock acquire(Duration deadline) {
-            Deadline until = Deadline.in(deadline); // one for all attempts
+            Deadline until = Deadline.ofCall(deadline); // one for all attempts
             Bound<LtLock> open = lock.boundIfOpen();
             if (open != null) {
                 try {
@@ -143,7 +143,7 @@ final class ReattachingSync implements LtSync {
         /** Not repeated: the loss of the session broke the round for all parties. */
         @Override
         public long await(Duration deadline) {
-            Deadline until = Deadline.in(deadline);
+            Deadline until = Deadline.ofCall(deadline);
             return barrier.get(until).await(SessionKeeper.remaining(until));
         }
     }

@@ -32,6 +32,16 @@ public final class Deadline {
     }
 
     /**
+     * {@link #in} for the deadline that an application gave to a call.
+     *
+     * @throws IllegalArgumentException when it is negative or zero
+     */
+    public static Deadline ofCall(Duration deadline) {
+        Durations.requirePositive(deadline);
+        return in(deadline);
+    }
+
+    /**
      * Like {@link #in}, but may return {@code last} if it was made for the same duration less than a thousandth of that
      * duration ago. So operations in a row, each with its own deadline, allocate nothing.
      *
