@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.LmrSpec;
-import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Placement;
 import dev.lite.cluster.LmrRecord.Run;
@@ -14,13 +13,9 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
-import dev.lite.tier.RemoteWork;
 import dev.lite.tier.RemoteWork.Part;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
-import dev.lite.tier.control.ControlChannel;
-import dev.lite.tier.control.ControlKind;
-import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.peer.Peer;
@@ -42,8 +37,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Requests for memset and copy that a busy node begins late. */
 class LateWorkTest {
-    private static final Duration LONG = Waits.seconds(20);
-    private static final int BYTES = 64;
+    static final Duration LONG = Waits.seconds(20);
+    static final int BYTES = 64;
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -117,122 +112,6 @@ class LateWorkTest {
         }
     }
 
-    @Test
-    void aCopyThatWaitsForANodeThatLeftTheClusterDelaysNoOtherWorkOfItsTwoNodes() {
-        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession session = cluster.node(0).open("app", "test");
-            Mapping source = on("n1", session);
-            Mapping target = on("n2", session);
-            TierHandle other = session.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
-            source.memset(0, BYTES, (byte) 1);
-            leave(cluster, 2);
-
-            CompletableFuture<?> copy = remoteWork(cluster.node(0))
-                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
-            other.memset(0, BYTES, (byte) 2);
-            assertThat(copy).isNotDone();
-
-            cluster.directory(2).setAvailable(true);
-            assertThat(copy).succeedsWithin(LONG);
-            byte[] data = new byte[BYTES];
-            target.read(0, data);
-            assertThat(data).containsOnly(1);
-        }
-    }
-
-    @Test
-    void aCopyUnderWayGivesItsSlotBackWhenItsTargetLeavesTheCluster() {
-        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession session = cluster.node(0).open("app", "test");
-            Mapping source = on("n1", session);
-            Mapping target = on("n2", session);
-            TierHandle other = session.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")), LONG);
-            network.pause("n2");
-            network.drop("n1", "n2");
-            PeerLinks links = Inside.field(cluster.node(1), "links", PeerLinks.class);
-            Waits.until("the connection is gone", () -> links.peer(2) == null);
-            CompletableFuture<?> copy = remoteWork(cluster.node(0))
-                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
-            Waits.until("it waits at n1", () -> running(cluster.node(1)) == 1);
-
-            network.resume("n2");
-            leave(cluster, 2);
-
-            other.memset(0, BYTES, (byte) 2);
-            assertThat(copy).isNotDone();
-            cluster.directory(2).setAvailable(true);
-            assertThat(copy).succeedsWithin(LONG);
-        }
-    }
-
-    @Test
-    void aCopyThatWaitsForANodeThatLeftTheClusterEndsAtTheEndOfTheGraceTime() {
-        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession session = cluster.node(0).open("app", "test");
-            Mapping source = on("n1", session);
-            Mapping target = on("n2", session);
-            cluster.node(0).setReturnGrace(Duration.ofSeconds(1));
-            cluster.node(1).setReturnGrace(Duration.ofSeconds(1));
-            leave(cluster, 2);
-
-            CompletableFuture<?> copy = remoteWork(cluster.node(0))
-                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
-
-            assertThat(copy)
-                    .failsWithin(LONG)
-                    .withThrowableThat()
-                    .withCauseInstanceOf(LmrUnavailableException.class)
-                    .withMessageContaining("node n2 is lost");
-            cluster.directory(2).setAvailable(true);
-        }
-    }
-
-    /** It does not wait itself, so the node that copies does. */
-    @Test
-    void aCopyForACallerOfAnEarlierVersionWaitsForItsTarget() {
-        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession session = cluster.node(0).open("app", "test");
-            Mapping source = on("n1", session);
-            Mapping target = on("n2", session);
-            leave(cluster, 2);
-            ControlMessage request = new ControlMessage()
-                    .putPart(part(1, source))
-                    .putPart(part(2, target))
-                    .putLong(BYTES)
-                    .putDeadline(Deadline.in(LONG));
-
-            CompletableFuture<byte[]> reply = Inside.field(cluster.node(0), "channel", ControlChannel.class)
-                    .begin(1, ControlKind.COPY, request, Deadline.in(LONG));
-            Waits.until("it waits at n1", () -> running(cluster.node(1)) == 1);
-            cluster.directory(2).setAvailable(true);
-
-            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[0]);
-        }
-    }
-
-    @Test
-    void aCopyThatWaitsForANodeThatLeftTheClusterEndsWithTheRegistrationOfItsCaller() {
-        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
-        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
-            TierSession session = cluster.node(0).open("app", "test");
-            Mapping source = on("n1", session);
-            Mapping target = on("n2", session);
-            leave(cluster, 2);
-            CompletableFuture<?> copy = remoteWork(cluster.node(0))
-                    .copy(part(1, source), part(2, target), BYTES, Deadline.in(Duration.ofHours(1)));
-
-            leave(cluster, 0);
-
-            assertThat(copy).failsWithin(LONG);
-            cluster.directory(0).setAvailable(true);
-            cluster.directory(2).setAvailable(true);
-        }
-    }
-
     /** An application chooses the deadline of its copies. */
     @Test
     void aCopyThatWaitsForAThirdNodeDoesNotDelayTheFenceOfTheNodeThatAskedForIt() {
@@ -298,25 +177,11 @@ class LateWorkTest {
         return copy;
     }
 
-    /** A node loses its registration, and returns when its directory is available again. */
-    private static void leave(TestCluster cluster, int node) {
-        cluster.directory(node).setAvailable(false);
-        cluster.directory(node).expireSession();
-        for (int other : node == 0 ? List.of(1) : List.of(0, 1)) {
-            PeerLinks links = Inside.field(cluster.node(other), "links", PeerLinks.class);
-            Waits.until("the node is away", () -> !links.isLive(node) && links.peer(node) == null);
-        }
-    }
-
-    private static RemoteWork remoteWork(LiteNode node) {
-        return Inside.field(node, "lmrs", LmrServices.class).remoteWork();
-    }
-
-    private static Mapping on(String node, TierSession session) {
+    static Mapping on(String node, TierSession session) {
         return (Mapping) session.malloc(LmrSpec.of(BYTES).withPlacement(Placement.on(node)), LONG);
     }
 
-    private static int running(LiteNode node) {
+    static int running(LiteNode node) {
         return Inside.field(work(node), "running", Set.class).size();
     }
 
@@ -339,7 +204,7 @@ class LateWorkTest {
         return part(0, mapping);
     }
 
-    private static Part part(int node, Mapping mapping) {
+    static Part part(int node, Mapping mapping) {
         Run run = runs(mapping).getFirst();
         return new Part(node, mapping.lmr().shares().getFirst().arena(), mapping.id(), run.offset(), run.entry());
     }

@@ -24,7 +24,7 @@ class LinkSendTest {
     /** A caller polls for a while only, and then sleeps. */
     private static final long POLL_NS = 50_000;
 
-    /** What others note, one while each write goes on. */
+    /** How many frames others note: one during each write. */
     private static final int OTHERS = 100 * ChannelLink.WRITES_MAX;
 
     private final LinkWatch watch = new LinkWatch();
