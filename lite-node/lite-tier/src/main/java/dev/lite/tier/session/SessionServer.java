@@ -68,6 +68,7 @@ public final class SessionServer implements AutoCloseable {
     private static final long LOCK_WAITER_IDLE_S = 5;
 
     private final SessionServerConfig config;
+    private final Binding binding;
     private final SessionBackend backend;
     private final SessionWatch watch = new SessionWatch();
     private final ThreadPoolExecutor lockWaits = new ThreadPoolExecutor(
@@ -115,8 +116,20 @@ public final class SessionServer implements AutoCloseable {
 
     private volatile boolean closed;
 
+    /** Makes the socket. */
+    interface Binding {
+        /** As {@link UnixServerSocket#bind}. */
+        UnixServerSocket bind(Path path, int mode, int backlog);
+    }
+
     /** Creates a server that does not listen yet. */
     public SessionServer(SessionServerConfig config, SessionBackend backend) {
+        this(config, backend, UnixServerSocket::bindForStrangers);
+    }
+
+    /** With a socket as an older kernel makes it, for tests. */
+    SessionServer(SessionServerConfig config, SessionBackend backend, Binding binding) {
+        this.binding = binding;
         this.config = config;
         this.backend = backend;
         this.sessions = new FairShares(config.sessionsMax());
@@ -132,7 +145,7 @@ public final class SessionServer implements AutoCloseable {
         if (listening != null || closed) {
             throw new IllegalStateException("the session server on %s was already started".formatted(config.socket()));
         }
-        UnixServerSocket bound = UnixServerSocket.bindForStrangers(config.socket(), config.socketMode(), BACKLOG);
+        UnixServerSocket bound = binding.bind(config.socket(), config.socketMode(), BACKLOG);
         listening = bound;
         watch.start();
         SocketWaits waits = new SocketWaits("lite-session-control", LOG::error);
