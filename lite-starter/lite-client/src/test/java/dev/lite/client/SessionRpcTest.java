@@ -30,7 +30,6 @@ import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionMessage.ChannelOffered;
 import dev.lite.session.protocol.SessionMessage.ChannelTaken;
-import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
@@ -177,118 +176,11 @@ class SessionRpcTest {
         }
     }
 
-    private static void sendTo(SessionFixture fixture, int port) {
-        fixture.lite.rpc().send("n", "answer-" + port, MemorySegment.ofArray(bytes("x")), LONG);
-    }
-
-    /** The node limits how much a session has open. */
-    @Test
-    void aSessionThatSendsToEverNewPortsClosesThoseThatItUsesNoMore() throws IOException {
-        try (SessionFixture fixture = new SessionFixture(LONG)) {
-            int ports = 1024 + 50;
-            for (int port = 0; port < ports; port++) {
-                sendTo(fixture, port);
-            }
-            Set<Long> closed = new HashSet<>();
-            for (int count = 0; count < 50; count++) {
-                closed.add(fixture.node.awaitRequest(RpcClose.class).id());
-            }
-            assertThat(closed).hasSize(50);
-            for (int port = 0; port < ports; port++) {
-                sendTo(fixture, port); // opens it again
-            }
-        }
-    }
-
-    /** More than stay open. */
-    private static List<RpcClient> manyFunctions(SessionFixture fixture) {
-        List<RpcClient> functions = new ArrayList<>();
-        for (int function = 0; function < 4096 + 50; function++) {
-            functions.add(fixture.lite.rpc().bind("n", "f-" + function));
-        }
-        return functions;
-    }
-
-    private static void callEach(List<RpcClient> functions) {
-        for (RpcClient function : functions) {
-            assertThat(function.call(bytes("x"), LONG)).isEqualTo(bytes("x"));
-        }
-    }
-
-    @Test
-    void aSessionThatCallsEverNewFunctionsClosesThoseThatItUsesNoMore() throws IOException {
-        try (SessionFixture fixture = new SessionFixture(LONG)) {
-            List<RpcClient> functions = manyFunctions(fixture);
-            callEach(functions);
-            Set<Long> closed = new HashSet<>();
-            for (int count = 0; count < 50; count++) {
-                closed.add(fixture.node.awaitRequest(RpcClose.class).id());
-            }
-            assertThat(closed).hasSize(50);
-            callEach(functions); // opens it again
-            assertThat(await(functions.getFirst().callAsync(bytes("later"), LONG)))
-                    .isEqualTo(bytes("later"));
-        }
-    }
-
-    @Test
-    void aFunctionStaysOpenWhileACallOfItIsUnderWay() throws IOException {
-        try (SessionFixture fixture = new SessionFixture(LONG)) {
-            RpcClient sync = fixture.lite.rpc().bind("n", "sync");
-            RpcClient async = fixture.lite.rpc().bind("n", "async");
-            callEach(List.of(sync, async));
-            fixture.node.holdCommands(op -> op == Op.CALL);
-            CompletableFuture<byte[]> first = start(() -> sync.call(bytes("x"), LONG));
-            CompletableFuture<byte[]> second = async.callAsync(bytes("x"), LONG);
-            List<Command> held = List.of(fixture.node.awaitHeldCommand(), fixture.node.awaitHeldCommand());
-            fixture.node.holdCommands(op -> false);
-            List<RpcClient> others = manyFunctions(fixture);
-            for (int pass = 0; pass < 3; pass++) {
-                callEach(others);
-            }
-            for (int count = 0; count < 500; count++) {
-                assertThat(fixture.node.awaitRequest(RpcClose.class).id())
-                        .isNotIn(held.get(0).lh(), held.get(1).lh());
-            }
-            held.forEach(one -> fixture.node.complete(one, 1));
-            assertThat(await(first)).hasSize(1);
-            assertThat(await(second)).hasSize(1);
-        }
-    }
-
-    @Test
-    void aCallThatBeginsWhileItsFunctionIsClosedOpensItAnew() throws IOException {
-        try (SessionFixture fixture = new SessionFixture(LONG)) {
-            List<RpcClient> functions = manyFunctions(fixture);
-            callEach(functions);
-            List<CompletableFuture<Boolean>> callers = new ArrayList<>();
-            for (int caller = 0; caller < 3; caller++) {
-                callers.add(run(() -> callEach(functions)));
-            }
-            callers.forEach(SessionFixture::await);
-        }
-    }
-
-    @Test
-    void ofTwoThreadsThatOpenOneFunctionAtTheSameTimeOneClosesItsNumber() throws IOException {
-        try (SessionFixture fixture = new SessionFixture(LONG)) {
-            fixture.node.holdRequests(RpcOpen.class::isInstance);
-            CompletableFuture<byte[]> one = start(() -> fixture.lite.rpc().call("n", "echo", bytes("x"), LONG));
-            CompletableFuture<byte[]> other = start(() -> fixture.lite.rpc().call("n", "echo", bytes("x"), LONG));
-            List<Request> opens = List.of(fixture.node.awaitHeldRequest(), fixture.node.awaitHeldRequest());
-            fixture.node.reply(new RpcOpened(opens.get(0).requestId(), 41));
-            fixture.node.reply(new RpcOpened(opens.get(1).requestId(), 42));
-            assertThat(fixture.node.awaitRequest(RpcClose.class).id()).isIn(41L, 42L);
-            assertThat(await(one)).isEqualTo(bytes("x"));
-            assertThat(await(other)).isEqualTo(bytes("x"));
-        }
-    }
-
     @Test
     void anAsynchronousCallWaitsWhileVeryManyOthersWaitForSlots() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             RpcClient client = fixture.lite.rpc().bind("n", "echo");
-            callEach(List.of(client));
+            assertThat(client.call(bytes("x"), LONG)).isEqualTo(bytes("x")); // opens the function
             fixture.node.holdCommands(op -> op == Op.CALL);
             List<CompletableFuture<byte[]>> calls = new ArrayList<>();
             for (int call = 0; call < FakeNode.SLOTS + 1024; call++) {
