@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -31,15 +32,18 @@ class TornWordsTest {
             log.append(bytes("first"));
             log.append(bytes("second"));
             AtomicInteger torn = new AtomicInteger();
-            Lite reading = FaultySession.of(fixture.session(0), ".log/", handle -> tearingOnce(handle, mask, torn));
+            Lite reading = FaultySession.of(
+                    fixture.session(0),
+                    ".log/",
+                    handle -> tearing(handle, WORDS_AT, word -> torn.getAndSet(1) == 0 ? word & mask : word));
             LogReader reader = new LiteLogs(reading).open("torn").reader(0);
             assertThat(read(reader)).containsExactly("first", "second");
             assertThat(torn).hasValue(1);
         }
     }
 
-    /** The first read of words gives a part of the second one. */
-    private static LmrHandle tearingOnce(LmrHandle handle, long mask, AtomicInteger torn) {
+    /** A handle whose reads of several words at an offset change the second one. */
+    private static LmrHandle tearing(LmrHandle handle, long at, LongUnaryOperator change) {
         return new ForwardingLmrHandle() {
             @Override
             public LmrHandle unwrap() {
@@ -49,9 +53,9 @@ class TornWordsTest {
             @Override
             public void read(long offset, MemorySegment destination) {
                 super.read(offset, destination);
-                if (offset == WORDS_AT && torn.getAndSet(1) == 0) {
-                    long word = destination.getAtIndex(ValueLayout.JAVA_LONG, 1);
-                    destination.setAtIndex(ValueLayout.JAVA_LONG, 1, word & mask);
+                if (offset == at) {
+                    long word = destination.getAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, 1);
+                    destination.setAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, 1, change.applyAsLong(word));
                 }
             }
         };
@@ -64,7 +68,10 @@ class TornWordsTest {
             LiteLog log = fixture.create("passed", small().withRetentionBytes(0));
             LogReader consumer = log.consumer("billing", 0);
             while (LogPosition.segment(log.append(bytes("something to fill segments"))) < 3) {}
-            Lite reading = FaultySession.of(fixture.session(0), "passed.log", TornWordsTest::tearingPositions);
+            Lite reading = FaultySession.of(
+                    fixture.session(0),
+                    "passed.log",
+                    handle -> tearing(handle, Metadata.CONSUMERS_AT, position -> position | 0xFF00000000L));
             LogCleaner cleaner = new LiteLogs(reading).open("passed").startCleaner();
             Waits.until("it is elected", cleaner::isElected);
             Waits.pass(Duration.ofMillis(400)); // some rounds
@@ -74,24 +81,5 @@ class TornWordsTest {
             consumer.commit();
             Waits.until("segments 0 to 2 are removed", () -> LogPosition.segment(log.firstPosition()) == 3);
         }
-    }
-
-    /** A read of the table of consumers gives another number of the segment. */
-    private static LmrHandle tearingPositions(LmrHandle handle) {
-        return new ForwardingLmrHandle() {
-            @Override
-            public LmrHandle unwrap() {
-                return handle;
-            }
-
-            @Override
-            public void read(long offset, MemorySegment destination) {
-                super.read(offset, destination);
-                if (offset == Metadata.CONSUMERS_AT) {
-                    long position = destination.getAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, 1);
-                    destination.setAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, 1, position | 0xFF00000000L);
-                }
-            }
-        };
     }
 }
