@@ -24,7 +24,8 @@ public final class BenchMain {
             Map.entry("rpc-memory", new RpcMemoryBench()),
             Map.entry("rpc-throughput", new RpcThroughputBench()),
             Map.entry("starter", new StarterBench()),
-            Map.entry("tcp", new TcpBench())));
+            Map.entry("tcp", new TcpBench()),
+            Map.entry("ucx", new UcxBench())));
 
     /** These have reports of their own. */
     private static final Map<String, Consumer<Path>> OTHERS = new TreeMap<>(

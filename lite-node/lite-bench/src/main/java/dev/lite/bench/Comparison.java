@@ -74,6 +74,11 @@ final class Comparison {
         return n;
     }
 
+    /** Warms an operation up; returns how many of it take about this time. */
+    static int count(Batch batch, long totalNs) {
+        return warmUp(batch, batch, totalNs);
+    }
+
     /** Nanoseconds per operation in {@code n} operations. */
     static double time(Batch batch, int n) {
         long start = System.nanoTime();

@@ -28,6 +28,7 @@ record Comparison(String title, List<Row> rows) {
     private static final String AERON = "Aeron IPC";
     private static final String GRPC = "gRPC";
     private static final String REDIS = "Redis";
+    private static final String HAZELCAST = "Hazelcast";
     private static final int SMALL = 64;
     private static final int LARGE = 4096;
     private static final int VERY_LARGE = 1 << 20;
@@ -62,7 +63,8 @@ record Comparison(String title, List<Row> rows) {
                 AERON,
                 POLLING_SOCKETS,
                 SOCKETS,
-                GRPC));
+                GRPC,
+                HAZELCAST));
         all.add(of(
                 "calls-8",
                 Workload.calls(8),
@@ -74,7 +76,8 @@ record Comparison(String title, List<Row> rows) {
                 EMBEDDED_TCP,
                 AERON,
                 SOCKETS,
-                GRPC));
+                GRPC,
+                HAZELCAST));
         all.add(of("calls-16", Workload.calls(16), EMBEDDED_SHM, AERON, SOCKETS));
         all.add(of(
                 "calls-16-virtual",
@@ -119,7 +122,7 @@ record Comparison(String title, List<Row> rows) {
     /** One thread beside eight. */
     private static void onThreads(List<Comparison> all, String title, IntFunction<Workload> workload) {
         List<Row> rows = new ArrayList<>();
-        for (String contender : List.of(ATTACHED_SHM, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS, REDIS)) {
+        for (String contender : List.of(ATTACHED_SHM, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS, REDIS, HAZELCAST)) {
             rows.add(new Row(contender, workload.apply(1)));
             rows.add(new Row(contender, workload.apply(8)));
         }
@@ -149,7 +152,7 @@ record Comparison(String title, List<Row> rows) {
 
     private static void locks(List<Comparison> all) {
         for (int threads : new int[] {2, 8, 16}) {
-            all.add(of("locks-" + threads, Workload.locks(threads), ATTACHED_SHM, EMBEDDED_SHM, LOCK));
+            all.add(of("locks-" + threads, Workload.locks(threads), ATTACHED_SHM, EMBEDDED_SHM, LOCK, HAZELCAST));
         }
     }
 

@@ -2,6 +2,7 @@ package dev.lite.bench.contenders;
 
 import dev.lite.bench.load.Caller;
 import dev.lite.bench.load.Contender;
+import dev.lite.bench.load.HandOvers;
 import dev.lite.bench.load.Operation;
 import dev.lite.bench.load.Server;
 import dev.lite.bench.load.Workload;

@@ -9,6 +9,7 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcClient;
 import dev.lite.bench.load.Caller;
+import dev.lite.bench.load.HandOvers;
 import dev.lite.bench.load.Operation;
 import dev.lite.bench.load.Workload;
 import dev.lite.os.waiting.Deadline;

@@ -1,13 +1,11 @@
-package dev.lite.bench.contenders;
-
-import dev.lite.bench.load.Operation;
+package dev.lite.bench.load;
 
 /** Counts only acquisitions by another thread than the last one. Used by the holder of the measured lock. */
-final class HandOvers {
+public final class HandOvers {
     private int last = -1;
 
     /** What {@link Operation#run} returns for an acquisition by this thread. */
-    long by(int thread, long nowNs) {
+    public long by(int thread, long nowNs) {
         if (last == thread) {
             return Operation.UNCOUNTED;
         }
