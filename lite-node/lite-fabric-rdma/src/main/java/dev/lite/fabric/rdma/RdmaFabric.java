@@ -16,6 +16,7 @@ import dev.lite.fabric.rdma.verbs.MemoryLock;
 import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Unrecoverable;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
@@ -226,13 +227,19 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         if (link == null) {
             return true;
         }
-        execute(() -> {
+        Runnable destroy = () -> {
             try {
                 link.destroy();
-            } finally { // the flush destroys what is left
+            } finally {
                 boolean unused = connections.inPollRole(() -> addGone(endpoint, null));
             }
-        });
+        };
+        try {
+            execute(destroy);
+        } catch (RuntimeException | Error e) { // no memory for the task
+            Unrecoverable.report(e);
+            destroy.run(); // before the flush, which gives the tags of the lanes back
+        }
         return false;
     }
 

@@ -141,12 +141,18 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
 
     @Override
     public boolean ended(ShmEndpoint endpoint) {
-        active = Arrays.stream(active).filter(other -> other != endpoint).toArray(ShmEndpoint[]::new);
+        unpoll(endpoint);
         return true;
+    }
+
+    private void unpoll(ShmEndpoint endpoint) {
+        active = Arrays.stream(active).filter(other -> other != endpoint).toArray(ShmEndpoint[]::new);
     }
 
     @Override
     public void finished(ShmEndpoint endpoint) {
+        // Once more, since there may have been no memory for it: a poll must not read unmapped rings.
+        unpoll(endpoint);
         var link = endpoint.link();
         if (link != null) {
             link.release();

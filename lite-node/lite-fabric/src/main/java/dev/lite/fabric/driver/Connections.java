@@ -51,7 +51,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         void opened(E endpoint, L link);
 
         /**
-         * An endpoint ended.
+         * An endpoint ended. After an error, {@link DriverEndpoint#flush} begins.
          *
          * @return whether {@link DriverEndpoint#flush} may begin; otherwise the driver calls {@link Connections#flush} later
          */
@@ -363,8 +363,13 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private int ended(E endpoint) {
         if (!closed) {
             endpoint.beginEnding();
-            if (driver.ended(endpoint)) {
-                flush(endpoint);
+            boolean now = true;
+            try {
+                now = driver.ended(endpoint);
+            } finally { // also after an error of the driver: the posts must not wait for ever
+                if (now) {
+                    flush(endpoint);
+                }
             }
         }
         return 0;

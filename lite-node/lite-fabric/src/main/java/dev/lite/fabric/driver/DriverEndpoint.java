@@ -115,17 +115,23 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
             }
         } finally {
             if (first) {
-                onEnd();
-                ended.run();
+                ends();
             }
+        }
+    }
+
+    private void ends() {
+        try {
+            onEnd();
+        } finally { // also without memory: else the posts would never end
+            ended.run();
         }
     }
 
     /** Ends the endpoint because the peer is gone, cannot be reached, or violates the protocol. Any thread. */
     public final void lost(String reason, FabricError error) {
         if (end.compareAndSet(null, new End(reason, error))) {
-            onEnd();
-            ended.run();
+            ends();
         }
     }
 

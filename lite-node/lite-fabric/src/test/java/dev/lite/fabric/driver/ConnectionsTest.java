@@ -47,6 +47,7 @@ class ConnectionsTest {
         int outstanding;
         int cuts;
         boolean cutFails;
+        boolean endFails;
 
         FakeEndpoint(boolean accepted) {
             super(accepted);
@@ -57,6 +58,13 @@ class ConnectionsTest {
             cuts++;
             if (cutFails) {
                 throw new IllegalStateException("the device failed");
+            }
+        }
+
+        @Override
+        protected void onEnd() {
+            if (endFails) {
+                throw new OutOfMemoryError("no memory for what is to end, on purpose");
             }
         }
 
@@ -106,6 +114,7 @@ class ConnectionsTest {
         final CountDownLatch connecting = new CountDownLatch(1);
         boolean flushLater;
         boolean stopFails;
+        boolean endFails;
         boolean finishFails;
 
         @Override
@@ -143,6 +152,9 @@ class ConnectionsTest {
 
         @Override
         public boolean ended(FakeEndpoint endpoint) {
+            if (endFails) {
+                throw new OutOfMemoryError("no memory for the list of those that are left, on purpose");
+            }
             return !flushLater;
         }
 
@@ -400,6 +412,41 @@ class ConnectionsTest {
         assertThatIllegalStateException().isThrownBy(endpoint::close);
         assertThat(connections.poll(100)).isEqualTo(2);
         assertThat(calls).endsWith("failed 0", "finished", "disconnected: closed by this node");
+    }
+
+    @Test
+    void anEndpointEndsAlsoIfItsDriverHasNoMemoryForThat() {
+        connections.start(driver);
+        FakeEndpoint lost = open();
+        FakeEndpoint closed = open();
+        List<FakeEndpoint> both = List.of(lost, closed);
+        both.forEach(endpoint -> endpoint.outstanding = 1);
+        both.forEach(endpoint -> endpoint.endFails = true);
+        assertThat(connections.poll(100)).isEqualTo(2);
+        calls.clear();
+
+        assertThatExceptionOfType(OutOfMemoryError.class)
+                .isThrownBy(() -> lost.lost("the peer is gone", FabricError.FLUSHED));
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(closed::close);
+
+        assertThat(connections.poll(100)).isEqualTo(4);
+        assertThat(calls).contains("disconnected: the peer is gone", "disconnected: closed by this node");
+    }
+
+    @Test
+    void thePostsOfAnEndpointEndAlsoIfTheDriverFailsAtItsEnd() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        endpoint.outstanding = 1;
+        assertThat(connections.poll(100)).isEqualTo(1);
+        calls.clear();
+        driver.endFails = true;
+        endpoint.lost("the peer is gone", FabricError.FLUSHED);
+
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> connections.poll(100));
+
+        assertThat(connections.poll(100)).isEqualTo(2);
+        assertThat(calls).containsExactly("failed 0", "finished", "disconnected: the peer is gone");
     }
 
     @Test
