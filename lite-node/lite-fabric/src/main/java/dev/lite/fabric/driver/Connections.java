@@ -236,16 +236,24 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     }
 
     /**
-     * Called when the handshake of an endpoint is done.
+     * Called when the handshake of an endpoint is done. Takes over the link, also if it fails; then the caller ends
+     * the endpoint.
      *
      * @return false if the fabric is closed; then the link was discarded
      */
     public boolean ready(E endpoint, L link) {
-        if (offer(() -> opened(endpoint, link))) {
-            return true;
+        boolean queued = false;
+        try {
+            queued = queue(() -> opened(endpoint, link));
+        } finally {
+            if (!queued) { // also without memory for it
+                driver.discard(link);
+            }
         }
-        driver.discard(link);
-        return false;
+        if (queued) {
+            driver.wake();
+        }
+        return queued;
     }
 
     /** The deadline of a handshake that starts now. */
@@ -311,14 +319,15 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     }
 
     private boolean offer(IntSupplier step) {
-        synchronized (this) {
-            if (closed) {
-                return false;
-            }
-            steps.add(step);
+        boolean queued = queue(step);
+        if (queued) {
+            driver.wake();
         }
-        driver.wake();
-        return true;
+        return queued;
+    }
+
+    private synchronized boolean queue(IntSupplier step) {
+        return !closed && steps.add(step);
     }
 
     /** Poll role: whether {@link #poll} has something to do. */

@@ -1,8 +1,10 @@
 package dev.lite.fabric.driver;
 
+import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricKeys;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.Unrecoverable;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -135,7 +137,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
 
     @Override
     public final void connect(E endpoint, String address, Deadline deadline) {
-        List<K> lanes = new ArrayList<>();
+        List<K> lanes = new ArrayList<>(lanesMax);
         boolean taken = false;
         try {
             Opener<K> target = resolve(address);
@@ -158,11 +160,19 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             Peer peer = new Peer(address, verdict.hello(), verdict.bytes(), low);
             L link = join(endpoint, peer, lanes, first, true, deadline);
             taken = true;
-            boolean unused = connections.ready(endpoint, link);
+            ready(endpoint, link);
         } finally {
-            for (K lane : lanes) {
-                settle(lane, taken);
-            }
+            settle(lanes, 0, taken);
+        }
+    }
+
+    /** The lanes are the link's from now on, also after an error: then the endpoint ends. */
+    private void ready(E endpoint, L link) {
+        try {
+            boolean unused = connections.ready(endpoint, link);
+        } catch (RuntimeException | Error e) { // such as: no memory
+            Unrecoverable.report(e);
+            endpoint.lost("the connection cannot be used: " + e.getMessage(), FabricError.FLUSHED);
         }
     }
 
@@ -175,14 +185,33 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /** Every lane in a handshake passes here, and through {@link #settle} at its end. */
     private K open(Opener<K> opener, Deadline deadline) {
         K lane = opener.open(deadline);
-        synchronized (this) {
-            if (!stopped) {
-                handshaking.add(lane);
-                return lane;
+        boolean noted = false;
+        try {
+            noted = note(lane);
+        } finally {
+            if (!noted) { // also without memory for it
+                discard(lane);
             }
         }
-        discard(lane);
-        throw new HandshakeException("this node closed the fabric");
+        if (!noted) {
+            throw new HandshakeException("this node closed the fabric");
+        }
+        return lane;
+    }
+
+    private synchronized boolean note(K lane) {
+        return !stopped && handshaking.add(lane);
+    }
+
+    /** Settles the lanes from {@code from} on: an error at one keeps no other. */
+    private void settle(List<K> lanes, int from, boolean taken) {
+        if (from < lanes.size()) {
+            try {
+                settle(lanes.get(from), taken);
+            } finally {
+                settle(lanes, from + 1, taken);
+            }
+        }
     }
 
     private void settle(K lane, boolean taken) {
@@ -202,24 +231,35 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      * @param refuse closes the transport connection instead of {@code opener}, if there are too many or the fabric is closed
      */
     protected final void accept(@Nullable InetAddress from, Opener<K> opener, Runnable interrupt, Runnable refuse) {
-        Strangers.Entered entered = strangers.enter(from, interrupt);
-        if (entered == null) {
-            log("too-many", "refused a peer: too many handshakes are under way");
-            refuse.run();
-            return;
-        }
-        Runnable other = entered.interruptOther();
-        if (other != null) {
-            log("too-many", "too many handshakes are under way; ended the oldest one of %s".formatted(from));
-            other.run();
-        }
         boolean runs = false;
         try {
+            Strangers.Entered entered = strangers.enter(from, interrupt);
+            if (entered == null) {
+                log("too-many", "refused a peer: too many handshakes are under way");
+            } else {
+                runs = accept(from, opener, entered);
+            }
+        } finally {
+            if (!runs) { // also without memory for it
+                refuse.run();
+            }
+        }
+    }
+
+    /** Returns whether a thread accepts the lane. */
+    private boolean accept(@Nullable InetAddress from, Opener<K> opener, Strangers.Entered entered) {
+        boolean runs = false;
+        try {
+            Runnable other = entered.interruptOther();
+            if (other != null) {
+                log("too-many", "too many handshakes are under way; ended the oldest one of %s".formatted(from));
+                other.run();
+            }
             runs = connections.run("accepted", () -> accepted(opener, entered.place()));
+            return runs;
         } finally {
             if (!runs) { // also without a thread for it
                 entered.place().leave();
-                refuse.run();
             }
         }
     }
@@ -242,9 +282,12 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             // The handler does not know the endpoint yet.
             log("refused", "cannot accept peer %s: %s".formatted(name, e.getMessage()));
         } finally {
-            place.leave();
-            if (lane != null) {
-                settle(lane, taken);
+            try {
+                if (lane != null) {
+                    settle(lane, taken);
+                }
+            } finally { // last: a lane that is being discarded still needs it
+                place.leave();
             }
         }
     }
@@ -340,14 +383,15 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
                     false,
                     deadline);
             taken = true;
-            boolean unused = connections.ready(endpoint, link);
+            ready(endpoint, link);
             return true;
         } finally {
-            for (K other : assembly == null ? List.<K>of() : assembly.end()) {
-                settle(other, taken);
-            }
-            if (!taken) {
-                connections.forget(endpoint);
+            try {
+                settle(assembly == null ? List.of() : assembly.end(), 0, taken);
+            } finally {
+                if (!taken) {
+                    connections.forget(endpoint);
+                }
             }
         }
     }

@@ -7,31 +7,144 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Accepting lanes when the system starts no further thread. */
+/** Lanes at the moments when the process has no memory left, or starts no further thread. */
 class LaneConnectorTest {
     private static final int UNAUTHENTICATED_MAX = 1;
 
-    private final List<String> calls = new ArrayList<>();
-    private final TestConnector connector = new TestConnector();
+    /** A message of no bytes: the peer is gone. */
+    private static final byte[] END = {};
 
-    private interface TestLink extends DriverLink {}
+    private final List<String> calls = new CopyOnWriteArrayList<>();
+    private final Recorder recorder = new Recorder();
+    private final List<Thread> threads = new CopyOnWriteArrayList<>();
 
-    private abstract static class TestEndpoint extends DriverEndpoint<TestLink> {
-        TestEndpoint() {
-            super(true);
+    /** A lane whose peer is the test, or the lane at the other end. */
+    private static final class TestLane implements MessageChannel {
+        private final String name;
+        private final BlockingQueue<byte[]> in;
+        private final BlockingQueue<byte[]> out;
+        private final boolean cannotBeNoted;
+
+        TestLane(String name, BlockingQueue<byte[]> in, BlockingQueue<byte[]> out, boolean cannotBeNoted) {
+            this.name = name;
+            this.in = in;
+            this.out = out;
+            this.cannotBeNoted = cannotBeNoted;
+        }
+
+        /** One whose peer is gone. */
+        static TestLane ended(String name) {
+            return new TestLane(name, new LinkedBlockingQueue<>(Set.of(END)), new LinkedBlockingQueue<>(), false);
+        }
+
+        @Override
+        public int hashCode() {
+            if (cannotBeNoted) {
+                throw new OutOfMemoryError("no memory for one more lane, on purpose");
+            }
+            return System.identityHashCode(this);
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return this == other;
+        }
+
+        @Override
+        public void send(byte[] message, Deadline deadline) {
+            out.add(message);
+        }
+
+        @Override
+        public byte[] receive(int length, Deadline deadline) {
+            try {
+                byte[] message = in.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+                if (message == null || message.length != length) {
+                    throw new HandshakeException("the peer is gone");
+                }
+                return message;
+            } catch (InterruptedException e) {
+                throw new HandshakeException("interrupted", e);
+            }
         }
     }
 
-    private static final class Ignoring implements FabricHandler, Connections.Driver<TestEndpoint, TestLink> {
+    private record TestLink(List<TestLane> lanes) implements DriverLink {
+        @Override
+        public byte[] hello() {
+            return END;
+        }
+
+        @Override
+        public long remoteBytes() {
+            return 4096;
+        }
+    }
+
+    private static final class TestEndpoint extends DriverEndpoint<TestLink> {
+        TestEndpoint(boolean accepted) {
+            super(accepted);
+        }
+
+        @Override
+        protected void cut(Deadline deadline) {}
+
+        @Override
+        protected int flush(FabricHandler handler, int limit) {
+            return 0;
+        }
+
+        @Override
+        public long mappedAddress() {
+            return 0;
+        }
+
+        @Override
+        public Post read(long remoteOffset, long localAddress, long length, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post write(long remoteOffset, long localAddress, long length, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
+            return Post.CLOSED;
+        }
+    }
+
+    private final class Recorder implements FabricHandler, Connections.Driver<TestEndpoint, TestLink> {
+        private volatile boolean wakeFails;
+
         @Override
         public void completed(FabricEndpoint endpoint, long context) {}
 
@@ -42,10 +155,14 @@ class LaneConnectorTest {
         public void immediate(FabricEndpoint endpoint, int immediate) {}
 
         @Override
-        public void connected(FabricEndpoint endpoint, boolean accepted) {}
+        public void connected(FabricEndpoint endpoint, boolean accepted) {
+            calls.add("connected");
+        }
 
         @Override
-        public void disconnected(FabricEndpoint endpoint, String reason) {}
+        public void disconnected(FabricEndpoint endpoint, String reason) {
+            calls.add("disconnected");
+        }
 
         @Override
         public void opened(TestEndpoint endpoint, TestLink link) {}
@@ -56,90 +173,217 @@ class LaneConnectorTest {
         }
 
         @Override
-        public void finished(TestEndpoint endpoint) {}
+        public void finished(TestEndpoint endpoint) {
+            TestLink link = endpoint.link();
+            if (link != null) {
+                link.lanes().forEach(lane -> calls.add("released " + lane.name));
+            }
+        }
 
         @Override
-        public void discard(TestLink link) {}
+        public void discard(TestLink link) {
+            calls.add("discarded a link");
+        }
 
         @Override
-        public void wake() {}
+        public void wake() {
+            if (wakeFails) {
+                wakeFails = false;
+                throw new OutOfMemoryError("no memory to wake a thread, on purpose");
+            }
+        }
     }
 
-    private final class TestConnector extends LaneConnector<TestEndpoint, TestLink, String> {
-        TestConnector() {
-            this(new Ignoring());
+    private final class TestConnector extends LaneConnector<TestEndpoint, TestLink, TestLane> {
+        private final Connections<TestEndpoint, TestLink> connections;
+        private final List<TestLane> outgoing = new ArrayList<>();
+        private Consumer<TestLane> whenDiscarded = lane -> {};
+
+        TestConnector(Consumer<Thread> starter) {
+            this(new Connections<>("fake", "alpha", new ConnectionLimits(1, 10_000), recorder, recorder, starter));
         }
 
-        private TestConnector(Ignoring ignoring) {
-            super(
-                    new Connections<>("fake", "alpha", new ConnectionLimits(1, 1_000), ignoring, ignoring, thread -> {
-                        throw new InternalError("unable to create native thread");
-                    }),
-                    new LaneHandshake(
-                            0x4C0000L,
-                            1,
-                            null,
-                            LaneHandshake.Self.of(
-                                    "fake", new FabricConfig("alpha", new byte[0], Path.of("/"), Map.of())),
-                            false,
-                            4096),
-                    1,
-                    UNAUTHENTICATED_MAX);
+        private TestConnector(Connections<TestEndpoint, TestLink> connections) {
+            super(connections, handshake(), 2, UNAUTHENTICATED_MAX);
+            this.connections = connections;
         }
 
-        void arrive(@Nullable InetAddress from, String lane) {
-            accept(from, deadline -> lane, () -> calls.add("interrupted " + lane), () -> calls.add("refused " + lane));
+        void arrive(@Nullable InetAddress from, String name) {
+            arrive(from, TestLane.ended(name), () -> calls.add("interrupted " + name));
+        }
+
+        void arrive(@Nullable InetAddress from, TestLane lane, Runnable interrupt) {
+            accept(from, deadline -> lane, interrupt, () -> calls.add("refused " + lane.name));
         }
 
         @Override
         public TestEndpoint create(boolean accepted) {
-            throw new AssertionError("no handshake begins");
+            return new TestEndpoint(accepted);
         }
 
         @Override
         public void start() {}
 
         @Override
-        protected Opener<String> resolve(String address) {
-            throw new AssertionError("this test does not connect");
+        protected Opener<TestLane> resolve(String address) {
+            return deadline -> outgoing.removeFirst();
         }
 
         @Override
-        protected MessageChannel channel(String lane, Deadline deadline) {
-            throw new AssertionError("no handshake begins");
-        }
-
-        @Override
-        protected String name(String lane) {
+        protected MessageChannel channel(TestLane lane, Deadline deadline) {
             return lane;
+        }
+
+        @Override
+        protected String name(TestLane lane) {
+            return lane.name;
         }
 
         @Override
         protected TestLink join(
                 TestEndpoint endpoint,
                 Peer peer,
-                List<String> lanes,
+                List<TestLane> lanes,
                 MessageChannel first,
                 boolean connecting,
                 Deadline deadline) {
-            throw new AssertionError("no handshake begins");
+            return new TestLink(lanes);
         }
 
         @Override
-        protected void interrupt(String lane) {}
+        protected void interrupt(TestLane lane) {}
 
         @Override
-        protected void discard(String lane) {}
+        protected void discard(TestLane lane) {
+            calls.add("discarded " + lane.name);
+            whenDiscarded.accept(lane);
+        }
 
         @Override
         protected void stopAccepting() {}
     }
 
+    private static LaneHandshake handshake() {
+        var config = new FabricConfig("alpha", new byte[0], Path.of("/"), Map.of());
+        return new LaneHandshake(0x4C0000L, 2, null, LaneHandshake.Self.of("fake", config), false, 4096);
+    }
+
+    private static Deadline soon() {
+        return Deadline.in(Waits.seconds(10));
+    }
+
+    private void start(Thread thread) {
+        threads.add(thread);
+        thread.start();
+    }
+
+    private void joinThreads() {
+        threads.forEach(Waits::join);
+    }
+
     /** Else each such peer would keep a descriptor and one of the places for handshakes for ever. */
     @Test
     void aLaneWithoutAThreadIsRefusedAndGivesItsPlaceBack() {
+        var connector = new TestConnector(thread -> {
+            throw new InternalError("unable to create native thread");
+        });
         assertThatExceptionOfType(InternalError.class).isThrownBy(() -> connector.arrive(null, "first"));
         assertThatExceptionOfType(InternalError.class).isThrownBy(() -> connector.arrive(null, "second"));
         assertThat(calls).containsExactly("refused first", "refused second");
+    }
+
+    /** Else its descriptor would stay, and so would its place. */
+    @Test
+    void aLaneIsRefusedIfTheOneThatHasToEndForItCannotBeInterrupted() {
+        var connector = new TestConnector(threads::add); // the first one waits for ever
+        InetAddress from = InetAddress.getLoopbackAddress();
+        connector.connections.start(connector);
+        connector.arrive(from, TestLane.ended("first"), () -> {
+            throw new OutOfMemoryError("no memory to interrupt a thread, on purpose");
+        });
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> connector.arrive(from, "second"));
+        assertThat(calls).containsExactly("refused second");
+        connector.arrive(from, "third");
+        assertThat(calls).as("nobody has to end for the third one").containsExactly("refused second");
+    }
+
+    /** Some drivers take a while for that. There must not be more lanes of strangers than places for them. */
+    @Test
+    void thePlaceOfALaneIsFreeOnlyWhenTheLaneIsDiscarded() {
+        var connector = new TestConnector(this::start);
+        connector.connections.start(connector);
+        connector.whenDiscarded = lane -> connector.arrive(null, "a second one");
+        connector.arrive(null, "first");
+        joinThreads();
+        assertThat(calls).containsExactly("discarded first", "refused a second one");
+        connector.whenDiscarded = lane -> {};
+        connector.arrive(null, "third");
+        joinThreads();
+        assertThat(calls).endsWith("discarded third");
+    }
+
+    @Test
+    void aLaneThatCannotBeDiscardedGivesItsPlaceBack() {
+        var connector = new TestConnector(this::start);
+        connector.connections.start(connector);
+        connector.whenDiscarded = lane -> {
+            throw new OutOfMemoryError("no memory to discard a lane, on purpose");
+        };
+        connector.arrive(null, "first");
+        joinThreads();
+        connector.arrive(null, "second");
+        joinThreads();
+        assertThat(calls).containsExactly("discarded first", "discarded second");
+    }
+
+    /** The lanes belong to the connection by then. It ends, since the handler may hear of it too late. */
+    @Test
+    void anAcceptedConnectionEndsWithItsLanesIfNoThreadCanBeWokenForIt() {
+        var connector = new TestConnector(this::start);
+        connector.connections.start(connector);
+        BlockingQueue<byte[]> there = new LinkedBlockingQueue<>();
+        BlockingQueue<byte[]> back = new LinkedBlockingQueue<>();
+        recorder.wakeFails = true;
+        connector.arrive(null, new TestLane("first", there, back, false), () -> {});
+        handshake().connect(new TestLane("peer", back, there, false), "alpha", 0, 1, 4711, 4712, soon());
+        joinThreads();
+
+        assertThat(calls).isEmpty();
+        connector.connections.poll(10);
+
+        assertThat(calls).containsExactly("connected", "released first", "disconnected");
+        assertThat(connector.connections.accept()).as("a place for another one").isNotNull();
+    }
+
+    @Test
+    void aLaneThatCannotBeNotedIsDiscarded() {
+        var connector = new TestConnector(this::start);
+        connector.connections.start(connector);
+        BlockingQueue<byte[]> none = new LinkedBlockingQueue<>();
+        connector.outgoing.add(new TestLane("first", none, none, true));
+        assertThatExceptionOfType(OutOfMemoryError.class)
+                .isThrownBy(() -> connector.connect(new TestEndpoint(false), "somewhere", soon()));
+        assertThat(calls).containsExactly("discarded first");
+    }
+
+    @Test
+    void aLaneThatCannotBeDiscardedKeepsNoOther() {
+        var connector = new TestConnector(this::start);
+        connector.connections.start(connector);
+        BlockingQueue<byte[]> there = new LinkedBlockingQueue<>();
+        BlockingQueue<byte[]> back = new LinkedBlockingQueue<>();
+        connector.outgoing.add(new TestLane("first", there, back, false));
+        connector.outgoing.add(TestLane.ended("second"));
+        connector.whenDiscarded = lane -> {
+            throw new OutOfMemoryError("no memory to discard a lane, on purpose");
+        };
+        start(Thread.ofPlatform().daemon().unstarted(() -> {
+            var accepted = handshake().accept(new TestLane("peer", back, there, false), soon());
+            accepted.welcome(2, soon());
+        }));
+        assertThatExceptionOfType(OutOfMemoryError.class)
+                .isThrownBy(() -> connector.connect(new TestEndpoint(false), "somewhere", soon()));
+        joinThreads();
+        assertThat(calls).containsExactly("discarded first", "discarded second");
     }
 }
