@@ -84,7 +84,7 @@ final class ShmHandshake implements AutoCloseable {
                         new SendRing(RingLayout.fromConnecting(rings.address()), entries),
                         receiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // also without memory
             rings.close();
             throw e;
         }
@@ -131,7 +131,7 @@ final class ShmHandshake implements AutoCloseable {
                     doorbell.descriptor(),
                     memory.descriptor());
             return link;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // also without memory
             link.release();
             throw e;
         }
@@ -154,7 +154,7 @@ final class ShmHandshake implements AutoCloseable {
                     rings,
                     new SendRing(RingLayout.fromAccepting(rings.address(), entries), entries),
                     receiveRing(RingLayout.fromConnecting(rings.address()), entries));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // also without memory
             rings.close();
             throw e;
         }
@@ -172,9 +172,10 @@ final class ShmHandshake implements AutoCloseable {
         try {
             PeerMemory memory = peers.map(passed.take(), message.memoryBytes());
             PeerPresence presence = peers.presence(process, peerDoorbell);
-            memory.link(presence);
-            return new ShmLink(message.text(), memory, rings, peerDoorbell, send, receive, presence);
-        } catch (RuntimeException e) {
+            var link = new ShmLink(message.text(), memory, rings, peerDoorbell, send, receive, presence);
+            memory.link(presence); // last: only a release of the link would undo it
+            return link;
+        } catch (RuntimeException | Error e) { // also without memory
             peerDoorbell.close();
             throw e;
         }

@@ -4,12 +4,15 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.Post;
 import dev.lite.os.Linux;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Deadline;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,6 +20,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Random;
 import java.util.function.Consumer;
@@ -25,6 +29,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Peers that have another version, are broken, or are not LITE nodes, on either side of a connection. */
 @Isolated("it counts the descriptors of its process")
@@ -310,6 +316,75 @@ class ShmHandshakeTest {
             assertThat(node.connected).isEmpty();
             serving.join();
         }
+    }
+
+    /** Has no memory left at one step of a handshake. */
+    private static final class FullMemories extends PeerMemories {
+        private final String step;
+
+        FullMemories(String step) {
+            this.step = step;
+        }
+
+        private void step(String now) {
+            if (now.equals(step)) {
+                throw new OutOfMemoryError("no memory left, on purpose");
+            }
+        }
+
+        @Override
+        synchronized PeerProcess process(UnixSocket socket) {
+            step("process");
+            return super.process(socket);
+        }
+
+        @Override
+        synchronized PeerPresence presence(PeerProcess process, Doorbell doorbell) {
+            step("presence");
+            return super.presence(process, doorbell);
+        }
+
+        @Override
+        synchronized PeerMemory map(int descriptor, long bytes) {
+            if (step.equals("map")) {
+                Linux.closeDescriptor(descriptor);
+            }
+            step("map");
+            return super.map(descriptor, bytes);
+        }
+    }
+
+    /** A peer tries again and again. */
+    @ParameterizedTest
+    @ValueSource(strings = {"process", "presence", "map"})
+    void aHandshakeWithoutMemoryKeepsNeitherRingsNorDoorbell(String step) throws IOException {
+        try (var own = SharedMemory.createMemfd("own", MEMORY_BYTES);
+                var doorbell = Doorbell.create();
+                var full = new FullMemories(step);
+                var server = UnixServerSocket.bind(directory.resolve("server"), 0600, 4);
+                var there = UnixSocket.connect(server.path());
+                var here = server.accept()) {
+            var offered = new FabricMemory(own.segment(), own.descriptor());
+            var handshake = new ShmHandshake(offered, new byte[] {1}, doorbell, full, RING_ENTRIES);
+            long strangers = openDescriptorsOf("stranger-");
+            long rings = openDescriptorsOf("lite-rings");
+
+            there.send(message, messageBytes, descriptors());
+            assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> handshake.accept(here, soon()));
+            assertThat(openDescriptorsOf("stranger-"))
+                    .as("the peer's rings and doorbell")
+                    .isEqualTo(strangers);
+
+            message.set(JAVA_INT, 12, ShmHandshake.WELCOME);
+            here.send(message, messageBytes, page.descriptor(), memory.descriptor());
+            assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> handshake.connect(there, soon()));
+            assertThat(openDescriptorsOf("stranger-")).as("the peer's doorbell").isEqualTo(strangers);
+            assertThat(openDescriptorsOf("lite-rings")).as("the own rings").isEqualTo(rings);
+        }
+    }
+
+    private static Deadline soon() {
+        return Deadline.in(Duration.ofNanos(TestNode.nanos(10)));
     }
 
     private String text(int length) {
