@@ -118,16 +118,16 @@ final class LanePolling {
 
     /** Stops polling the lanes of an endpoint. */
     void unwatch(TcpEndpoint endpoint) {
-        var left = new ArrayList<Watched>(watched.length);
-        for (var one : watched) {
-            if (one.endpoint() != endpoint) {
-                left.add(one);
-            } else {
+        var before = watched;
+        var left =
+                Arrays.stream(before).filter(one -> one.endpoint() != endpoint).toArray(Watched[]::new);
+        lanes = lanes(left);
+        watched = left;
+        for (var one : before) {
+            if (one.endpoint() == endpoint) {
                 freeKey(one.lane());
             }
         }
-        watched = left.toArray(Watched[]::new);
-        lanes = lanes(watched);
     }
 
     /**

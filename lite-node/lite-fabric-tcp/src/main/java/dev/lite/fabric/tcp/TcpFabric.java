@@ -183,8 +183,11 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     @Override
     public void finished(TcpEndpoint endpoint) {
-        lanes.unwatch(endpoint);
-        endpoint.release();
+        try {
+            lanes.unwatch(endpoint);
+        } finally { // also without memory: nobody would release it later
+            endpoint.release();
+        }
     }
 
     @Override

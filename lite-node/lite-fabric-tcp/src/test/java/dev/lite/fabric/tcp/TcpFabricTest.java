@@ -10,6 +10,7 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.Post;
+import dev.lite.os.OsException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -336,6 +337,26 @@ class TcpFabricTest {
             assertThat(b.failed).containsEntry(1L, FabricError.TIMED_OUT);
             assertThat(b.disconnected.get(toA)).contains("silent").contains("600");
             TestNode.until("noticed", () -> a.disconnected.size() == 1, a);
+        }
+    }
+
+    /** As without memory for the list of the other lanes: its sockets and buffers would stay for ever. */
+    @Test
+    void theSocketsOfAnEndedConnectionAreClosedAlsoIfItsLanesCannotBeForgotten() {
+        try (var a = new TestNode("a", "peer-timeout-ms", "600000");
+                var b = new TestNode("b", "peer-timeout-ms", "600000")) {
+            var toA = (TcpEndpoint) b.connectTo(a);
+            var link = toA.link();
+            assertThat(link).isNotNull();
+            // It is watched already, and now has a key that is not its own.
+            assertThatThrownBy(() -> link.lanes()[0].watch(4711)).isInstanceOf(OsException.class);
+            toA.close();
+            assertThatThrownBy(() -> TestNode.until("its end", () -> false, b))
+                    .isInstanceOf(IndexOutOfBoundsException.class);
+            assertThat(b.disconnected).containsKey(toA);
+            TestNode.until("the other side noticed", () -> a.disconnected.size() == 1, a, b);
+            assertThat(b.connectTo(a).write(0, b.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
+            TestNode.until("written", () -> b.completed.contains(1L), b, a);
         }
     }
 
