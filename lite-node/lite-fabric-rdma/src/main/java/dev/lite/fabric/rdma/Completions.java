@@ -88,17 +88,18 @@ final class Completions {
         }
         try {
             if (arena == null) {
-                arena = Arena.ofAuto();
-                kept = arena.allocate((long) entries * Completion.BYTES, Long.BYTES)
+                Arena room = Arena.ofAuto();
+                kept = room.allocate((long) entries * Completion.BYTES, Long.BYTES)
                         .address();
+                arena = room; // last: there may be no memory
             }
-            int room = Math.min(BATCH, entries - keptTail);
-            while (room > 0) {
+            int left = Math.min(BATCH, entries - keptTail);
+            while (left > 0) {
                 long place = kept + (long) keptTail * Completion.BYTES;
-                int count = verbs.poll(queue, room, place);
+                int count = verbs.poll(queue, left, place);
                 note(place, count);
                 keptTail += count;
-                room = count < room ? 0 : Math.min(BATCH, entries - keptTail);
+                left = count < left ? 0 : Math.min(BATCH, entries - keptTail);
             }
         } catch (VerbsException e) {
             return; // the poll role meets the same failure and reports it; the caller continues to close

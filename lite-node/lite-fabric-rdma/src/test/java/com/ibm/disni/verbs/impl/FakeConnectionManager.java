@@ -7,6 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
@@ -31,18 +33,42 @@ public final class FakeConnectionManager extends NativeDispatcher {
     /** Runs before each send. */
     public volatile Runnable beforeSend = () -> {};
 
+    /** What the device and the connection manager have now, such as {@code region 1} and {@code id 100}. */
+    public final Set<String> open = ConcurrentHashMap.newKeySet();
+
+    /** For so many registrations there is memory in this process. */
+    public final AtomicLong registrations = new AtomicLong(Long.MAX_VALUE);
+
+    /** So many deregistrations fail. */
+    public final AtomicLong lastingRegions = new AtomicLong();
+
+    /** Addresses for completions. */
+    public final List<Long> polls = new CopyOnWriteArrayList<>();
+
+    /** Runs after each event of an id. */
+    public volatile Runnable afterEvent = () -> {};
+
+    /** For the call of this name there is no memory in this process. */
+    public volatile String withoutMemory = "";
+
     /** The next calls fail. */
     public volatile boolean channelFails;
 
+    public volatile boolean notificationFails;
+
     public volatile boolean bindFails;
 
+    private static final int ADDRESS_RESOLVED = 0;
+    private static final int ROUTE_RESOLVED = 2;
     private static final int CONNECT_REQUEST = 4;
+    private static final int ESTABLISHED = 9;
     private static final int NO_EVENT = -1;
     private static final long SOME_HANDLE = 8;
     private static final long COMPLETION_CHANNEL_DESCRIPTOR = 8;
 
     private final MemorySegment channel = Arena.ofAuto().allocate(2 * Long.BYTES, Long.BYTES);
     private final AtomicLong ids = new AtomicLong();
+    private final AtomicLong regions = new AtomicLong();
 
     /** @param descriptor of the channel; never readable: the manager's thread looks for events whenever it wakes */
     public FakeConnectionManager(int descriptor) throws IOException {
@@ -78,11 +104,88 @@ public final class FakeConnectionManager extends NativeDispatcher {
 
     @Override
     public long _createId(long address, short portSpace) {
-        return ids.incrementAndGet();
+        long id = ids.incrementAndGet();
+        open.add("id " + id);
+        return id;
     }
 
     @Override
     public int _destroyCmId(long id) {
+        open.remove("id " + id);
+        return 0;
+    }
+
+    @Override
+    public void _resolveAddr(long id, long source, long target, int timeoutMs) {
+        happens("resolveAddr", id, ADDRESS_RESOLVED);
+    }
+
+    @Override
+    public void _resolveRoute(long id, int timeoutMs) {
+        happens("resolveRoute", id, ROUTE_RESOLVED);
+    }
+
+    @Override
+    public void _connect(long id, int retries, int rnrRetries, long data, byte length) {
+        happens("connect", id, ESTABLISHED);
+    }
+
+    private void happens(String call, long id, int event) {
+        requireMemory(call);
+        events.add(new Event(id, event));
+        afterEvent.run();
+    }
+
+    private void requireMemory(String call) {
+        if (call.equals(withoutMemory)) {
+            throw new OutOfMemoryError("no memory for this call, on purpose");
+        }
+    }
+
+    @Override
+    public long _getContext(long id) {
+        return SOME_HANDLE;
+    }
+
+    @Override
+    public long _allocPd(long context) {
+        open.add("domain");
+        return SOME_HANDLE;
+    }
+
+    @Override
+    public int _deallocPd(long domain) {
+        open.remove("domain");
+        return 0;
+    }
+
+    @Override
+    public long _createCompChannel(long context) {
+        open.add("channel");
+        return channel.address();
+    }
+
+    @Override
+    public int _destroyCompChannel(long address) {
+        open.remove("channel");
+        return 0;
+    }
+
+    @Override
+    public long _createCQ(long context, long address, int entries, int vector) {
+        open.add("queue");
+        return SOME_HANDLE;
+    }
+
+    @Override
+    public int _destroyCQ(long queue) {
+        open.remove("queue");
+        return 0;
+    }
+
+    @Override
+    public int _pollCQ(long queue, int count, long completions) {
+        polls.add(completions);
         return 0;
     }
 
@@ -100,6 +203,7 @@ public final class FakeConnectionManager extends NativeDispatcher {
     public int _getCmEvent(long address, long listener, long id, int timeoutMs) {
         Long request = requests.poll();
         if (request != null) {
+            open.add("id " + request);
             RawMemory.putLong(id, request);
             return CONNECT_REQUEST;
         }
@@ -114,11 +218,14 @@ public final class FakeConnectionManager extends NativeDispatcher {
     @Override
     public long _createQP(
             long id, long domain, long sendQueue, long receiveQueue, int type, int sends, int receives, int inline) {
+        requireMemory("createQP");
+        open.add("queue pair of " + id);
         return SOME_HANDLE;
     }
 
     @Override
     public int _destroyQP(long id) {
+        open.remove("queue pair of " + id);
         return 0;
     }
 
@@ -129,14 +236,27 @@ public final class FakeConnectionManager extends NativeDispatcher {
 
     @Override
     public long _regMr(long domain, long address, int bytes, int access, long local, long remote, long handle) {
-        return SOME_HANDLE;
+        if (registrations.getAndDecrement() <= 0) {
+            throw new OutOfMemoryError("no memory for this registration, on purpose");
+        }
+        long region = regions.incrementAndGet();
+        open.add("region " + region);
+        return region;
     }
 
     @Override
-    public void _deregMr(long region) {}
+    public void _deregMr(long region) throws IOException {
+        if (lastingRegions.getAndDecrement() > 0) {
+            throw new IOException("Device or resource busy");
+        }
+        open.remove("region " + region);
+    }
 
     @Override
-    public int _reqNotifyCQ(long queue, int solicited) {
+    public int _reqNotifyCQ(long queue, int solicited) throws IOException {
+        if (notificationFails) {
+            throw new IOException("Input/output error");
+        }
         return 0;
     }
 
