@@ -209,7 +209,12 @@ final class ConnectionManager implements AutoCloseable {
             if (event == Verbs.CONNECT_REQUEST) {
                 var id = new Id(handle);
                 ids.put(handle, id);
-                requests.accept(id);
+                try {
+                    requests.accept(id);
+                } catch (RuntimeException | Error e) {
+                    destroy(id); // the peer would wait for an answer
+                    throw e;
+                }
             } else {
                 var id = ids.get(handle);
                 if (id != null) {

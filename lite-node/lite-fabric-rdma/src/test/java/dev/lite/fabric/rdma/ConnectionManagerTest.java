@@ -93,4 +93,14 @@ class ConnectionManagerTest {
         Waits.until("the next peer was accepted", () -> seen.contains("request 101"));
         Waits.until("the task has run", () -> seen.contains("woken"));
     }
+
+    /** Its peer would wait for an answer, and each attempt would keep an id. */
+    @Test
+    void aPeerThatCannotBeAcceptedIsRejected() {
+        calls.requests.addAll(List.of(100L, 101L));
+        manager.execute(() -> seen.add("woken"));
+        Waits.until("the next peer was accepted", () -> seen.contains("request 101"));
+        Waits.until("the first one was rejected", () -> !calls.open.contains("id 100"));
+        assertThat(calls.open).contains("id 101");
+    }
 }
