@@ -2,7 +2,6 @@ package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.rdma.verbs.Verbs;
-import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.fabric.rdma.verbs.WorkRequest;
 import java.lang.foreign.Arena;
 
@@ -45,7 +44,7 @@ final class LaneMemory {
         region = verbs.register(domain, address, (int) BYTES, false);
         try {
             creditRegion = verbs.register(domain, credit, Long.BYTES, true);
-        } catch (VerbsException e) {
+        } catch (RuntimeException | Error e) { // also without memory
             verbs.deregister(region);
             throw e;
         }
@@ -97,7 +96,10 @@ final class LaneMemory {
 
     /** Releases the registrations. Call after the queue pair is destroyed. */
     void release() {
-        verbs.deregister(creditRegion);
-        verbs.deregister(region);
+        try {
+            verbs.deregister(creditRegion);
+        } finally {
+            verbs.deregister(region);
+        }
     }
 }

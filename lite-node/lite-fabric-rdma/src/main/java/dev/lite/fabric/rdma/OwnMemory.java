@@ -51,6 +51,9 @@ final class OwnMemory implements AutoCloseable {
                     "the %d bytes of memory cannot be registered: %s (%s)"
                             .formatted(memory.bytes, e.getMessage(), MemoryLock.describe()),
                     e);
+        } catch (RuntimeException | Error e) { // also without memory
+            memory.close();
+            throw e;
         }
         return memory;
     }
@@ -102,13 +105,25 @@ final class OwnMemory implements AutoCloseable {
         return Math.min(length, Math.min(own.left(localOffset), peers.left(offset)));
     }
 
-    /** Releases the registrations. Call when no queue pair uses them any more. */
+    /**
+     * Releases the registrations. Call when no queue pair uses them any more.
+     *
+     * @throws VerbsException for the first one that the device does not release; the others are released
+     */
     @Override
     public void close() {
+        VerbsException first = null;
         for (var region : regions) {
-            if (region != null) {
-                verbs.deregister(region);
+            try {
+                if (region != null) {
+                    verbs.deregister(region);
+                }
+            } catch (VerbsException e) {
+                first = first == null ? e : first;
             }
+        }
+        if (first != null) {
+            throw first;
         }
     }
 }

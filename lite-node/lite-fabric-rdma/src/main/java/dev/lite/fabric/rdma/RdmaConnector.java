@@ -6,7 +6,6 @@ import dev.lite.fabric.driver.LaneConnector;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.fabric.rdma.verbs.Verbs;
-import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import java.net.Inet4Address;
@@ -85,7 +84,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
             id.await(Verbs.ADDRESS_RESOLVED, deadline);
             verbs.resolveRoute(id.handle(), leftMs(deadline));
             id.await(Verbs.ROUTE_RESOLVED, deadline);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // also without memory
             manager.destroy(id);
             throw e;
         }
@@ -109,7 +108,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
         RdmaLane lane;
         try {
             lane = lane(id);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             manager.destroy(id);
             throw e;
         }
@@ -118,7 +117,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
             id.await(Verbs.ESTABLISHED, deadline);
             id.carry(lane);
             return lane;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             discard(lane);
             throw e;
         }
@@ -132,14 +131,17 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
             memory = new LaneMemory(resources.verbs(), resources.domain());
             var lane = new RdmaLane(
                     resources.verbs(), manager, id, memory, resources.announcements(), tag, options.queueDepth());
+            lanes.put(lane); // first: there may be no memory for it
             lane.open(resources.domain(), resources.completionQueue());
-            lanes.put(lane);
             return lane;
-        } catch (VerbsException e) {
-            if (memory != null) {
-                memory.release();
+        } catch (RuntimeException | Error e) { // also without memory
+            try {
+                if (memory != null) {
+                    memory.release();
+                }
+            } finally {
+                lanes.release(tag);
             }
-            lanes.release(tag);
             throw e;
         }
     }
@@ -199,15 +201,26 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
     @Override
     protected void discard(RdmaLane lane) {
         lane.refuse();
-        boolean unused = Polling.until(
-                () -> {
-                    resources.keepCompletions();
-                    return lane.failure() != null || lane.isDrained();
-                },
-                Deadline.in(DRAIN_TIMEOUT),
-                DRAIN_POLL_NS);
-        lane.destroy();
-        unused = connections.inPollRole(() -> discarded.accept(lane)); // refused once closed: nobody needs the tag then
+        try {
+            boolean unused = Polling.until(
+                    () -> {
+                        resources.keepCompletions();
+                        return lane.failure() != null || lane.isDrained();
+                    },
+                    Deadline.in(DRAIN_TIMEOUT),
+                    DRAIN_POLL_NS);
+        } finally {
+            destroy(lane);
+        }
+    }
+
+    private void destroy(RdmaLane lane) {
+        try {
+            lane.destroy();
+        } finally { // also if the device does not release all of it
+            // Refused once closed: nobody needs the tag then.
+            boolean unused = connections.inPollRole(() -> discarded.accept(lane));
+        }
     }
 
     @Override

@@ -260,9 +260,12 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             return;
         }
         execute(() -> {
-            link.destroy();
-            for (var lane : link.lanes()) {
-                boolean unused = connections.inPollRole(() -> addGone(null, lane));
+            try {
+                link.destroy();
+            } finally {
+                for (var lane : link.lanes()) {
+                    boolean unused = connections.inPollRole(() -> addGone(null, lane));
+                }
             }
         });
     }
@@ -411,19 +414,20 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             handing.stop();
         }
         boolean alone = connections.close();
-        if (opened != null) {
-            if (alone) {
+        try {
+            if (opened != null && alone) {
                 opened.close();
-            } else {
+            } else if (opened != null) {
                 // A connecting thread still uses the other resources; they are released when the process ends.
                 opened.closeMemory();
             }
-        }
-        waiting.wakeAll();
-        waiting.close();
-        if (opened != null) {
-            // Closed last, because the standby thread may be about to watch its descriptor.
-            opened.announcements().close();
+        } finally { // also if the device does not release all of it
+            waiting.wakeAll();
+            waiting.close();
+            if (opened != null) {
+                // Closed last, because the standby thread may be about to watch its descriptor.
+                opened.announcements().close();
+            }
         }
     }
 }

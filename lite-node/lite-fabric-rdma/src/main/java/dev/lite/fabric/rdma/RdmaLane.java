@@ -108,7 +108,7 @@ final class RdmaLane {
                 id.handle(), domain, completions, depth, HANDSHAKE_RECEIVES + Mailbox.RECEIVES, INLINE_BYTES);
         try {
             postHandshakeReceives();
-        } catch (VerbsException e) {
+        } catch (RuntimeException | Error e) {
             verbs.destroyQueuePair(id.handle());
             throw e;
         }

@@ -20,10 +20,21 @@ record RdmaLink(byte[] hello, OwnMemory own, PeerMemory remote, RdmaLane[] lanes
         return remote.bytes();
     }
 
-    /** Destroys the lanes. After the return, the device accesses no memory for them. */
+    /**
+     * Destroys the lanes; a failure at one keeps no other. After the return, the device accesses no memory for
+     * them.
+     */
     void destroy() {
-        for (var lane : lanes) {
-            lane.destroy();
+        destroy(0);
+    }
+
+    private void destroy(int from) {
+        if (from < lanes.length) {
+            try {
+                lanes[from].destroy();
+            } finally {
+                destroy(from + 1);
+            }
         }
     }
 }

@@ -75,7 +75,7 @@ final class Resources implements AutoCloseable {
                                     RdmaOptions.QUEUE_DEPTH,
                                     MemoryLock.describe()),
                     e);
-        } catch (FabricException e) {
+        } catch (RuntimeException | Error e) { // also without memory
             made.giveUp();
             throw e;
         }
@@ -84,9 +84,12 @@ final class Resources implements AutoCloseable {
     /** Releases everything. Call only if no lane was made yet. */
     void giveUp() {
         manager.stop();
-        close();
-        if (announcements != null) {
-            announcements.close();
+        try {
+            close();
+        } finally {
+            if (announcements != null) {
+                announcements.close();
+            }
         }
     }
 
@@ -126,9 +129,10 @@ final class Resources implements AutoCloseable {
 
     /** Releases only the registered memory, while a thread still uses the other resources. */
     void closeMemory() {
-        if (memory != null) {
-            memory.close();
-            memory = null;
+        var registered = memory;
+        memory = null;
+        if (registered != null) {
+            registered.close();
         }
     }
 
@@ -138,7 +142,14 @@ final class Resources implements AutoCloseable {
         if (completions != null) {
             completions.close();
         }
-        closeMemory();
+        try {
+            closeMemory();
+        } finally { // also if the device does not release all of it
+            closeDevice();
+        }
+    }
+
+    private void closeDevice() {
         if (queue != 0) {
             verbs.destroyCompletionQueue(queue);
         }

@@ -1,6 +1,7 @@
 package dev.lite.fabric.rdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.ibm.disni.verbs.impl.FakeConnectionManager;
 import dev.lite.fabric.FabricEndpoint;
@@ -10,6 +11,7 @@ import dev.lite.fabric.Post;
 import dev.lite.fabric.rdma.verbs.Completion;
 import dev.lite.fabric.rdma.verbs.TestVerbs;
 import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.fabric.rdma.verbs.WorkRequest;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
@@ -19,6 +21,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -64,6 +67,8 @@ class RdmaLaneTest {
     private final Arena arena = Arena.ofShared();
     private Channel channel;
     private FakeConnectionManager calls;
+    private Verbs verbs;
+    private Lanes lanes;
     private ConnectionManager manager;
     private Announcements announcements;
     private OwnMemory own;
@@ -73,10 +78,10 @@ class RdmaLaneTest {
     void open() throws IOException {
         channel = Channel.open();
         calls = channel.calls();
-        Verbs verbs = TestVerbs.of(calls);
+        verbs = TestVerbs.of(calls);
         manager = new ConnectionManager(
                 "alpha", verbs, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), request -> {});
-        Lanes lanes = new Lanes(1);
+        lanes = new Lanes(1);
         announcements = new Announcements(verbs, calls.completionChannel(), 1, lanes);
         own = OwnMemory.register(verbs, 1, arena.allocate(2 * SMALL.bytes()), SMALL);
         lane = new RdmaLane(verbs, manager, manager.create(), new LaneMemory(verbs, 1), announcements, TAG, DEPTH);
@@ -162,5 +167,48 @@ class RdmaLaneTest {
         id.await(Verbs.ESTABLISHED, Deadline.in(Waits.seconds(10)));
         id.carry(lane);
         assertThat(lane.failure()).isEqualTo("it disconnected");
+    }
+
+    /** Pinned pages, and a device that may write them, would stay as long as the process. */
+    @Test
+    void aRegistrationThatCannotBeReleasedKeepsNoOther() {
+        var before = Set.copyOf(calls.open);
+        OwnMemory windows = OwnMemory.register(verbs, 1, arena.allocate(2 * SMALL.bytes()), SMALL);
+        calls.lastingRegions.set(1);
+        assertThatExceptionOfType(VerbsException.class).isThrownBy(windows::close);
+        assertThat(calls.open).as("one of two windows is left").hasSize(before.size() + 1);
+
+        LaneMemory memory = new LaneMemory(verbs, 1);
+        calls.lastingRegions.set(1);
+        assertThatExceptionOfType(VerbsException.class).isThrownBy(memory::release);
+        assertThat(calls.open).as("and one of two of the lane").hasSize(before.size() + 2);
+    }
+
+    @Test
+    void memoryForWhichThereIsNoRoomIsNotRegisteredInPart() {
+        var before = Set.copyOf(calls.open);
+        calls.registrations.set(1);
+        var segment = arena.allocate(2 * SMALL.bytes());
+        assertThatExceptionOfType(OutOfMemoryError.class)
+                .isThrownBy(() -> OwnMemory.register(verbs, 1, segment, SMALL));
+        assertThat(calls.open).isEqualTo(before);
+        calls.registrations.set(1);
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> new LaneMemory(verbs, 1));
+        assertThat(calls.open).isEqualTo(before);
+    }
+
+    @Test
+    void aLaneThatCannotBeReleasedKeepsNoOtherOfItsConnection() {
+        var second =
+                new RdmaLane(verbs, manager, manager.create(), new LaneMemory(verbs, 1), announcements, TAG, DEPTH);
+        second.open(1, 1);
+        var link = new RdmaLink(
+                new byte[0], own, own.describe(0, 0), new RdmaLane[] {lane, second}, lane.openMailbox(own), "peer");
+        calls.lastingRegions.set(1);
+        assertThatExceptionOfType(VerbsException.class).isThrownBy(link::destroy);
+        assertThat(calls.open)
+                .doesNotContain(
+                        "queue pair of " + lane.id().handle(),
+                        "queue pair of " + second.id().handle());
     }
 }
