@@ -101,13 +101,18 @@ final class Delivery {
 
     /**
      * Called when polling stops. Returns true if there is nothing to poll; then the device announces the next
-     * completion.
+     * completion, unless it failed.
      */
     boolean leave() {
         announcements.startRelying();
-        // If the device was already armed, it announces everything; if it was armed only now, check the queue once
-        // more.
-        return batchNext == batchEnd && (!announcements.ask() || refill() == 0);
+        try {
+            // If the device was already armed, it announces everything; if it was armed only now, check the queue once
+            // more.
+            return batchNext == batchEnd && (!announcements.ask() || refill() == 0);
+        } catch (VerbsException e) {
+            deviceFailed(e); // the ends of the connections wake the caller
+            return true;
+        }
     }
 
     /** Called when a thread polls again. */
@@ -136,9 +141,13 @@ final class Delivery {
             return taken;
         } catch (VerbsException e) {
             queueEmpty = true;
-            deviceFailed.accept("the device failed: " + e.getMessage());
+            deviceFailed(e);
             return 0;
         }
+    }
+
+    private void deviceFailed(VerbsException e) {
+        deviceFailed.accept("the device failed: " + e.getMessage());
     }
 
     private int hand(long completion) {

@@ -211,4 +211,21 @@ class RdmaLaneTest {
                         "queue pair of " + lane.id().handle(),
                         "queue pair of " + second.id().handle());
     }
+
+    /** Else the thread that stops polling would meet it again and again, and its connections would stay. */
+    @Test
+    void connectionsEndIfTheDeviceCannotAnnounceCompletions() {
+        List<String> reasons = new ArrayList<>();
+        var delivery =
+                new Delivery(new Completions(verbs, 1, DEPTH, lanes), announcements, lanes, handler, reasons::add);
+        assertThat(delivery.leave()).isTrue();
+        delivery.resume();
+
+        calls.notificationFails = true;
+        var another = new Announcements(verbs, calls.completionChannel(), 1, lanes);
+        delivery = new Delivery(new Completions(verbs, 1, DEPTH, lanes), another, lanes, handler, reasons::add);
+        assertThat(delivery.leave()).as("there is nothing to poll").isTrue();
+        assertThat(reasons).containsExactly("the device failed: ibv_req_notify_cq failed: Input/output error");
+        another.close();
+    }
 }
