@@ -16,15 +16,30 @@ import org.jspecify.annotations.Nullable;
  * that returns continues at most {@value #CREDIT_BYTES} bytes behind the others, so that it can use up what it missed for a
  * moment, but saves nothing up.
  *
- * <p>Any thread. Bound: a waiting operation is a waiting thread; a clock for each application until {@link #forget}.
+ * <p>An operation that is longer than a {@linkplain Room#piece piece} takes its room piece by piece, each in its turn, so that no
+ * other waits longer than for a piece. It begins with its first piece, and its application owes the rest, unless another one
+ * is in debt: then it begins when it has all pieces, or when that debt is paid. So no more than one operation at a time is ahead of
+ * its room. A debt outlives its application: otherwise one that returned would never pay.
+ *
+ * <p>Any thread. Bound: a waiting operation is a waiting thread; a clock for each application until {@link #forget}; one debt.
  */
 final class FairQueue {
     private static final long CREDIT_BYTES = 256 << 10;
 
-    /** Where operations go. */
+    /** Where operations go. All methods are called with the lock of the queue held, and must not block. */
     interface Room {
-        /** Takes the room of an operation if there is some. Called with the lock of the queue held; must not block. */
+        /** Takes the room of an operation, or of a piece of it, if there is some. */
         boolean take(long cost);
+
+        /** The most that is taken at a time. Without pieces, an operation takes all of its room at once. */
+        default long piece() {
+            return Long.MAX_VALUE;
+        }
+
+        /** Takes back what was taken for an operation that did not begin. Only of a room with pieces. */
+        default void giveBack(long cost) {
+            throw new UnsupportedOperationException("a room without pieces");
+        }
     }
 
     /** An operation that waits. */
@@ -32,6 +47,7 @@ final class FairQueue {
         private final Clock clock;
         private final long cost;
         private final Thread thread;
+        private long taken; // guarded by the queue
         private volatile boolean granted;
 
         private Ticket(Clock clock, long cost, Thread thread) {
@@ -48,6 +64,7 @@ final class FairQueue {
     private static final class Clock {
         private long served;
         private long round;
+        private long owed;
         private final ArrayDeque<Ticket> tickets = new ArrayDeque<>();
     }
 
@@ -56,9 +73,13 @@ final class FairQueue {
     @GuardedBy("this")
     private final Map<Object, Clock> clocks = new HashMap<>();
 
-    /** The clocks with tickets. */
+    /** The clocks with tickets, and the debtor. */
     @GuardedBy("this")
     private final List<Clock> waiting = new ArrayList<>();
+
+    /** The clock that owes something. */
+    @GuardedBy("this")
+    private @Nullable Clock debtor;
 
     /** The clock of the last served operation, before it was served. */
     @GuardedBy("this")
@@ -84,10 +105,18 @@ final class FairQueue {
 
     /** Takes the room if there is some and nobody waits for it. */
     synchronized boolean tryEnter(Object application, long cost) {
-        if (!empty || !room.take(cost)) {
+        long first = Math.min(cost, room.piece());
+        if (!empty || !room.take(first)) { // empty: nobody is in debt
             return false;
         }
-        serve(clock(application), cost);
+        Clock clock = clock(application);
+        serve(clock, first);
+        if (first < cost) {
+            owe(clock, cost - first);
+            waiting.add(clock);
+            empty = false;
+            pump();
+        }
         return true;
     }
 
@@ -95,7 +124,7 @@ final class FairQueue {
     synchronized Ticket enter(Object application, long cost) {
         Clock clock = clock(application);
         Ticket ticket = new Ticket(clock, cost, Thread.currentThread());
-        if (clock.tickets.isEmpty()) {
+        if (!isWaiting(clock)) {
             clock.served = Math.max(clock.served, now - CREDIT_BYTES);
             waiting.add(clock);
         }
@@ -126,30 +155,90 @@ final class FairQueue {
         if (!ticket.clock.tickets.remove(ticket)) {
             return false;
         }
-        if (ticket.clock.tickets.isEmpty()) {
+        if (!isWaiting(ticket.clock)) {
             waiting.remove(ticket.clock);
             empty = waiting.isEmpty();
         }
+        if (ticket.taken > 0) {
+            ticket.clock.served -= ticket.taken;
+            room.giveBack(ticket.taken);
+            pump();
+        }
         return true;
+    }
+
+    /** Gives back what was taken for an operation that did not begin: first what it still owes. */
+    synchronized void giveBack(Object application, long cost) {
+        Clock clock = clock(application);
+        long unpaid = Math.min(clock.owed, cost);
+        if (unpaid > 0) {
+            pay(clock, unpaid);
+            if (!isWaiting(clock)) {
+                waiting.remove(clock);
+                empty = waiting.isEmpty();
+            }
+        }
+        clock.served -= cost - unpaid;
+        room.giveBack(cost - unpaid);
+        pump();
     }
 
     /** Grants what there is room for; call it when there is more room. */
     synchronized void pump() {
         Clock next;
         while ((next = furthestBehind()) != null) {
-            Ticket ticket = next.tickets.element();
-            if (!room.take(ticket.cost)) {
+            if (!takeTurn(next)) {
                 return;
             }
-            next.tickets.remove();
-            if (next.tickets.isEmpty()) {
+            if (!isWaiting(next)) {
                 waiting.remove(next);
             }
-            serve(next, ticket.cost);
+        }
+        empty = true;
+    }
+
+    /** Takes one piece for an application that waits; false: there is no room. */
+    @GuardedBy("this")
+    private boolean takeTurn(Clock clock) {
+        Ticket ticket = clock.owed > 0 ? null : clock.tickets.element();
+        long wanted = ticket == null ? clock.owed : ticket.cost - ticket.taken;
+        long some = Math.min(wanted, room.piece());
+        if (!room.take(some)) {
+            return false;
+        }
+        serve(clock, some);
+        if (ticket == null) {
+            pay(clock, some);
+            return true;
+        }
+        ticket.taken += some;
+        if (some == wanted || debtor == null) {
+            clock.tickets.remove();
+            if (some < wanted) {
+                owe(clock, wanted - some);
+            }
             ticket.granted = true;
             LockSupport.unpark(ticket.thread);
         }
-        empty = true;
+        return true;
+    }
+
+    @GuardedBy("this")
+    private void owe(Clock clock, long cost) {
+        clock.owed = cost;
+        debtor = clock;
+    }
+
+    @GuardedBy("this")
+    private void pay(Clock clock, long cost) {
+        clock.owed -= cost;
+        if (clock.owed == 0) {
+            debtor = null;
+        }
+    }
+
+    private static boolean isWaiting(Clock clock) {
+        return clock.owed > 0 || !clock.tickets.isEmpty();
     }
 
     @GuardedBy("this")
@@ -196,7 +285,7 @@ final class FairQueue {
         return count;
     }
 
-    /** The application has ended. What it still has in the queue continues. */
+    /** The application has ended. What it still has in the queue continues, and so does its debt. */
     synchronized void forget(Object application) {
         clocks.remove(application);
     }

@@ -7,10 +7,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A rate that several applications share in a fair order, or no limit. Permits come in batches by {@link #refill}. An
- * operation may begin while there are permits left, and may use more than there are: the next ones wait until the debt is
- * paid. So a large operation needs no large bucket. Any thread.
+ * operation may begin while there are permits left, and may use more than there are: its application pays the rest later,
+ * in pieces, and the others take turns with it ({@link FairQueue}). So a large operation needs no large bucket. Any thread.
  */
 final class Limiter {
+    /** At the lowest rate, others wait a quarter of a second for such a piece. */
+    private static final long PIECE_MIN = 16 << 10;
+
+    /** A piece is what comes in a twentieth of a second, if that is more: few operations are larger. */
+    private static final long PIECES_PER_SECOND = 20;
+
     /** What is saved up while nobody needs it, in batches. */
     private static final int SAVED_BATCHES = 2;
 
@@ -18,7 +24,23 @@ final class Limiter {
     private final int savedBatches;
     private final AtomicLong balance = new AtomicLong();
     private final AtomicLong used = new AtomicLong();
-    private final FairQueue queue = new FairQueue(this::takePermits);
+    private final FairQueue queue = new FairQueue(new FairQueue.Room() {
+        @Override
+        public boolean take(long cost) {
+            return takePermits(cost);
+        }
+
+        @Override
+        public long piece() {
+            return isLimited() ? Math.max(PIECE_MIN, perSecond / PIECES_PER_SECOND) : Long.MAX_VALUE;
+        }
+
+        @Override
+        public void giveBack(long cost) {
+            balance.addAndGet(cost);
+            used.addAndGet(-cost);
+        }
+    });
 
     /** Null: no limit. Written by the thread that refills. */
     private volatile @Nullable Permits permits;
@@ -118,6 +140,13 @@ final class Limiter {
      */
     boolean take(Object application, long cost, Deadline deadline) {
         return tryTake(application, cost) || queue.await(queue.enter(application, cost), deadline);
+    }
+
+    /** Gives permits back that were taken for an operation that did not begin. */
+    void giveBack(Object application, long cost) {
+        if (isLimited()) {
+            queue.giveBack(application, cost);
+        }
     }
 
     void forget(Object application) {

@@ -6,6 +6,7 @@ import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /** No test waits: each step gives some room and asks which operations were granted. */
@@ -133,5 +134,147 @@ class FairQueueTest {
         assertThat(queue.takeActive()).isZero();
         assertThat(queue.tryEnter("two", 1)).isTrue();
         assertThat(queue.takeActive()).isEqualTo(1);
+    }
+
+    /** A queue whose operations take this room in pieces. */
+    private FairQueue inPieces(long piece) {
+        return new FairQueue(new FairQueue.Room() {
+            @Override
+            public boolean take(long cost) {
+                if (room <= 0) {
+                    return false;
+                }
+                room -= cost;
+                return true;
+            }
+
+            @Override
+            public long piece() {
+                return piece;
+            }
+
+            @Override
+            public void giveBack(long cost) {
+                room += cost;
+            }
+        });
+    }
+
+    private static void give(FairQueue queue, Runnable more, int times) {
+        for (int time = 0; time < times; time++) {
+            more.run();
+            queue.pump();
+        }
+    }
+
+    @Test
+    void anOperationInDebtTakesTurnsWithTheOthers() {
+        FairQueue pieces = inPieces(100);
+        room = 1;
+        assertThat(pieces.tryEnter("large", 1_000_000)).isTrue();
+        Application small = new Application(pieces, 1, 50);
+        for (int step = 0; step < 2_000; step++) {
+            room += 50;
+            pieces.pump();
+            small.step(pieces);
+        }
+        assertThat(small.served).as("half of it").isBetween(49_000L, 51_000L);
+    }
+
+    @Test
+    void aSecondLongOperationDuringADebtBeginsWhenItHasAllItsRoom() {
+        FairQueue pieces = inPieces(100);
+        room = 1;
+        assertThat(pieces.tryEnter("first", 1_000_000)).isTrue();
+        FairQueue.Ticket second = pieces.enter("second", 1_000);
+        give(pieces, () -> room += 100, 18);
+        assertThat(second.isGranted()).isFalse();
+        give(pieces, () -> room += 100, 5);
+        assertThat(second.isGranted()).isTrue();
+    }
+
+    @Test
+    void aSecondLongOperationBeginsWhenTheDebtIsPaid() {
+        FairQueue pieces = inPieces(100);
+        room = 1;
+        assertThat(pieces.tryEnter("first", 1_000)).isTrue();
+        FairQueue.Ticket second = pieces.enter("second", 1_000_000);
+        give(pieces, () -> room += 100, 24);
+        assertThat(second.isGranted()).isTrue();
+    }
+
+    @Test
+    void aLongOperationThatGivesUpLeavesItsRoomToTheOthers() {
+        FairQueue pieces = inPieces(100);
+        room = 1;
+        assertThat(pieces.tryEnter("first", 1_000)).isTrue();
+        FairQueue.Ticket second = pieces.enter("second", 1_000_000);
+        give(pieces, () -> room += 100, 6);
+        assertThat(pieces.await(second, Deadline.in(Duration.ZERO))).isFalse();
+        give(pieces, () -> room += 100, 4);
+        assertThat(pieces.isEmpty()).as("the first one has paid").isTrue();
+    }
+
+    /** Else an application that ends its session after each operation would never pay. */
+    @Test
+    void aDebtOutlivesItsApplication() {
+        FairQueue pieces = inPieces(100);
+        room = 1;
+        assertThat(pieces.tryEnter("first", 1_000)).isTrue();
+        pieces.forget("first");
+        FairQueue.Ticket next = pieces.enter("first", 1_000);
+        give(pieces, () -> room += 100, 9);
+        assertThat(next.isGranted()).isFalse();
+        give(pieces, () -> room += 100, 11);
+        assertThat(next.isGranted()).isTrue();
+    }
+
+    @Test
+    void whatARefusedOperationOwesIsForgiven() {
+        FairQueue pieces = inPieces(100);
+        room = 1;
+        assertThat(pieces.tryEnter("first", 1_000_000)).isTrue();
+        pieces.giveBack("first", 1_000_000);
+        assertThat(pieces.isEmpty()).isTrue();
+        assertThat(room).isOne();
+        assertThat(pieces.tryEnter("second", 100)).isTrue();
+    }
+
+    private record Waiting(FairQueue.Ticket ticket, long cost) {}
+
+    @Test
+    void operationsAreNeverFurtherAheadOfTheirRoomThanTheLargestOne() {
+        long seed = System.nanoTime();
+        Random random = new Random(seed);
+        FairQueue pieces = inPieces(100);
+        List<Waiting> waiting = new ArrayList<>();
+        long begun = 0;
+        long given = 0;
+        for (int step = 0; step < 20_000; step++) {
+            String application = "application %d".formatted(random.nextInt(5));
+            long cost = 1L + random.nextInt(random.nextInt(10) == 0 ? 10_000 : 200);
+            switch (random.nextInt(8)) {
+                case 0 -> {
+                    if (pieces.tryEnter(application, cost)) {
+                        begun += cost;
+                    }
+                }
+                case 1 -> waiting.add(new Waiting(pieces.enter(application, cost), cost));
+                case 2 -> {
+                    if (!waiting.isEmpty()) {
+                        Waiting one = waiting.remove(random.nextInt(waiting.size()));
+                        begun += pieces.await(one.ticket, Deadline.in(Duration.ZERO)) ? one.cost : 0;
+                    }
+                }
+                case 3 -> pieces.forget(application);
+                default -> {
+                    room += 100;
+                    given += 100;
+                    pieces.pump();
+                }
+            }
+            assertThat(begun).as("seed %d step %d", seed, step).isLessThanOrEqualTo(given + 10_000 + 100);
+        }
+        assertThat(begun).isPositive();
     }
 }
