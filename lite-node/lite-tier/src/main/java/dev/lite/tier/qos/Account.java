@@ -38,7 +38,7 @@ final class Account {
         if (!limiter.tryTake(application, batch)) {
             return false;
         }
-        giveBack(batch - cost);
+        left.addAndGet(batch - cost);
         return true;
     }
 
@@ -64,6 +64,6 @@ final class Account {
 
     /** Gives permits back that were taken for an operation that did not begin. */
     void giveBack(long cost) {
-        left.addAndGet(cost);
+        limiter.giveBack(application, cost);
     }
 }

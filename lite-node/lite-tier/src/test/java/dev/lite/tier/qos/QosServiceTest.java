@@ -345,6 +345,30 @@ class QosServiceTest {
     }
 
     @Test
+    void anOperationThatLowPriorityRefusesCostsNothingOfItsQuota() {
+        service.set(mode(Mode.SW_PRI).withQuotas(Map.of("batch", new Quota(1L << 20, null))));
+        SessionQos high = service.open("batch", Priority.HIGH);
+        long fromNs = System.nanoTime() + 1_000_000_000L;
+        heavyHighLoad(high, fromNs);
+        batch = new Batch(1_000);
+        service.tick(fromNs + 51 * TICK_NS);
+        Admission other =
+                Objects.requireNonNull(service.open("other", Priority.LOW).admission(false));
+        assertThat(other.tryTake(false, 4096))
+                .as("uses up the permits of low priority")
+                .isTrue();
+
+        Admission refused =
+                Objects.requireNonNull(service.open("batch", Priority.LOW).admission(false));
+        assertThatThrownBy(() -> refused.take(false, 64 << 20, NOW))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("low priority is limited");
+
+        assertThat(Objects.requireNonNull(high.admission(false)).tryTake(false, 8))
+                .isTrue();
+    }
+
+    @Test
     void thoseWhoWaitContinueWhenThePolicyEnds() {
         service.set(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(1L << 20, null))));
         Admission admission =
