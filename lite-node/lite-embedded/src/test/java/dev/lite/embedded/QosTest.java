@@ -28,6 +28,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -161,15 +162,37 @@ class QosTest {
 
     /** With a quota of one operation a second, one of a few operations waits; without it, none ever does. */
     private static void waitsAtLast(Runnable operation) {
-        long before = waits();
-        for (int count = 0; count < 1_000 && waits() == before; count++) {
+        waitsAtLast(operation, QosTest::waits);
+    }
+
+    private static void waitsAtLast(Runnable operation, LongSupplier waits) {
+        long before = waits.getAsLong();
+        for (int count = 0; count < 1_000 && waits.getAsLong() == before; count++) {
             operation.run();
         }
-        assertThat(waits()).isGreaterThan(before);
+        assertThat(waits.getAsLong()).isGreaterThan(before);
     }
 
     private static long waits() {
         return cluster.nodes().getFirst().qos().high().queued();
+    }
+
+    @Test
+    void aCopyHasTheLowerPriorityOfItsHandles() {
+        cluster.setQos(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(null, 1L))));
+        try (Lite batch = cluster.nodes().getFirst().attach("batch")) {
+            LmrHandle handle = batch.memory().malloc(LmrSpec.of(4096));
+            LmrHandle low = handle.withPriority(Priority.LOW);
+            lowWaitsAtLast(() -> batch.memory().memcpy(low, 0, handle, 64, 64));
+            lowWaitsAtLast(() -> batch.memory().memmove(handle, 0, low, 64, 64));
+            waitsAtLast(() -> batch.memory().memcpy(handle, 0, handle, 64, 64));
+        }
+    }
+
+    private static void lowWaitsAtLast(Runnable operation) {
+        long high = waits();
+        waitsAtLast(operation, () -> cluster.nodes().getFirst().qos().low().queued());
+        assertThat(waits()).as("of high priority").isEqualTo(high);
     }
 
     @Test

@@ -235,7 +235,7 @@ final class ClientHandle implements LmrHandle {
         } else {
             request(
                     "memset of " + describe(),
-                    request -> new Memset(request, session.nodeTimeoutNs(), lh, offset, length, value));
+                    request -> new Memset(request, session.nodeTimeoutNs(), lhOfPriority(), offset, length, value));
         }
     }
 
@@ -258,13 +258,18 @@ final class ClientHandle implements LmrHandle {
         session.requests().ask(what, Done.class, session.deadlineNs(), make, null);
     }
 
-    /** The handle's number for a request of this session; checks that it belongs to it. */
+    /** The handle's number for an operation that has a priority. */
+    private long lhOfPriority() {
+        return priority == Priority.LOW ? lh | SessionProtocol.LOW_PRIORITY : lh;
+    }
+
+    /** The handle's number for an operation of this session, with its priority; checks that it belongs to it. */
     long lh(Session asking) {
         if (session != asking) {
             throw new IllegalArgumentException("%s belongs to another session".formatted(this));
         }
         requireUsable();
-        return lh;
+        return lhOfPriority();
     }
 
     @Override

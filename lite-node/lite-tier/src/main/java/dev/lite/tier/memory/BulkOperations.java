@@ -44,11 +44,11 @@ public final class BulkOperations {
      *
      * @return false, and nothing is set, if they are many, not in one mapped extent, or moving
      */
-    static boolean memsetNow(Mapping mapping, long offset, long length, byte value) {
+    static boolean memsetNow(Mapping mapping, boolean low, long offset, long length, byte value) {
         if (mapping.address() == 0 || length > SHORT_BYTES_MAX) {
             return false;
         }
-        long slot = InFlight.enter(mapping.number());
+        long slot = InFlight.enter(mapping.number(low));
         try {
             mapping.check(Permission.WRITE.bit(), offset, length);
             long base = mapping.address();
@@ -64,16 +64,17 @@ public final class BulkOperations {
     }
 
     /** {@link #memsetNow} for a copy; the ranges may overlap. */
-    private static boolean copyNow(Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
+    private static boolean copyNow(
+            boolean low, Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
         if (source.address() == 0 || target.address() == 0 || length > SHORT_BYTES_MAX) {
             return false;
         }
-        long slot = InFlight.enter(source.number());
+        long slot = InFlight.enter(source.number(low));
         try {
             source.check(Permission.READ.bit(), sourceOffset, length);
             return target == source
                     ? copyInFlight(source, sourceOffset, target, targetOffset, length)
-                    : copyToOther(source, sourceOffset, target, targetOffset, length);
+                    : copyToOther(low, source, sourceOffset, target, targetOffset, length);
         } catch (MappedLmr.Moving paused) {
             return false;
         } finally {
@@ -82,8 +83,8 @@ public final class BulkOperations {
     }
 
     private static boolean copyToOther(
-            Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
-        long slot = InFlight.enterWithin(target.number());
+            boolean low, Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
+        long slot = InFlight.enterWithin(target.number(low));
         try {
             return copyInFlight(source, sourceOffset, target, targetOffset, length);
         } finally {
@@ -169,9 +170,11 @@ public final class BulkOperations {
     /**
      * {@code LT_memcpy} and {@code LT_memmove}: copies in the order that is safe when the ranges overlap.
      *
+     * @param low whether it has low priority
      * @param overlapAllowed whether the ranges may overlap (memmove); if false, an overlap is an error (memcpy)
      */
     public static void copy(
+            boolean low,
             Mapping source,
             long sourceOffset,
             Mapping target,
@@ -192,11 +195,11 @@ public final class BulkOperations {
         }
         long timeoutNs = Math.max(1, deadline.remainingNs());
         if (target.needsFabric()) { // then the copy uses the link, wherever the source lies
-            target.admit(false, Permission.WRITE.bit(), targetOffset, length, timeoutNs);
+            target.admit(low, Permission.WRITE.bit(), targetOffset, length, timeoutNs);
         } else {
-            source.admit(false, Permission.READ.bit(), sourceOffset, length, timeoutNs);
+            source.admit(low, Permission.READ.bit(), sourceOffset, length, timeoutNs);
         }
-        if (copyNow(source, sourceOffset, target, targetOffset, length)) {
+        if (copyNow(low, source, sourceOffset, target, targetOffset, length)) {
             return;
         }
         // Like memmove: copy from the end towards higher offsets, so no byte is overwritten before it is copied.
@@ -205,8 +208,8 @@ public final class BulkOperations {
             long done = length - left;
             holdBoth(source, sourceOffset, target, targetOffset, length, deadline);
             left -= backward
-                    ? copyRound(source, sourceOffset + left, target, targetOffset + left, left, true, deadline)
-                    : copyRound(source, sourceOffset + done, target, targetOffset + done, left, false, deadline);
+                    ? copyRound(low, source, sourceOffset + left, target, targetOffset + left, left, true, deadline)
+                    : copyRound(low, source, sourceOffset + done, target, targetOffset + done, left, false, deadline);
         }
     }
 
@@ -232,7 +235,14 @@ public final class BulkOperations {
 
     /** Copies one piece that is contiguous on both sides and starts (backward: ends) at the offsets. Both are held. */
     private static long copyRound(
-            Mapping source, long from, Mapping target, long to, long left, boolean backward, Deadline deadline) {
+            boolean low,
+            Mapping source,
+            long from,
+            Mapping target,
+            long to,
+            long left,
+            boolean backward,
+            Deadline deadline) {
         boolean handedOver = false;
         try {
             MappedPlaces sources = source.placed();
@@ -255,7 +265,7 @@ public final class BulkOperations {
             }
             if (sourceMapped) {
                 source.owner()
-                        .remoteMemory(false)
+                        .remoteMemory(low)
                         .write(
                                 Layout.nodeOf(targetPlace),
                                 targets.arenaOf(targetPlace),
@@ -266,7 +276,7 @@ public final class BulkOperations {
                                 deadline);
             } else if (targetMapped) {
                 source.owner()
-                        .remoteMemory(false)
+                        .remoteMemory(low)
                         .read(
                                 Layout.nodeOf(sourcePlace),
                                 sources.arenaOf(sourcePlace),

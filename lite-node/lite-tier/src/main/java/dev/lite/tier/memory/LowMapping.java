@@ -1,6 +1,6 @@
 package dev.lite.tier.memory;
 
-import dev.lite.api.ForwardingLmrHandle;
+import dev.lite.api.Extent;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
@@ -13,22 +13,48 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A view of a handle whose operations have low priority. It shares the mapping: the end of one is the end of both. */
-final class LowMapping extends ForwardingLmrHandle implements TierHandle {
+public final class LowMapping implements TierHandle {
     private final Mapping mapping;
 
     LowMapping(Mapping mapping) {
         this.mapping = mapping;
     }
 
-    @Override
-    public Mapping unwrap() {
+    /** The handle itself. */
+    public Mapping mapping() {
         return mapping;
+    }
+
+    @Override
+    public long id() {
+        return mapping.id();
+    }
+
+    @Override
+    public Optional<String> name() {
+        return mapping.name();
+    }
+
+    @Override
+    public long size() {
+        return mapping.size();
+    }
+
+    @Override
+    public Set<Permission> permissions() {
+        return mapping.permissions();
+    }
+
+    @Override
+    public List<Extent> extents() {
+        return mapping.extents();
     }
 
     @Override
@@ -160,8 +186,18 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
     }
 
     @Override
+    public void grant(String principal, Set<Permission> permissions) {
+        mapping.grant(principal, permissions);
+    }
+
+    @Override
     public void grant(String principal, Set<Permission> permissions, Duration deadline) {
         mapping.grant(principal, permissions, deadline);
+    }
+
+    @Override
+    public void moveTo(String node) {
+        mapping.moveTo(node);
     }
 
     @Override
@@ -170,8 +206,18 @@ final class LowMapping extends ForwardingLmrHandle implements TierHandle {
     }
 
     @Override
+    public void unmap() {
+        mapping.unmap();
+    }
+
+    @Override
     public void unmap(Duration deadline) {
         mapping.unmap(deadline);
+    }
+
+    @Override
+    public void free() {
+        mapping.free();
     }
 
     @Override

@@ -556,7 +556,7 @@ public final class Mapping implements TierHandle {
 
     void memset(boolean low, long offset, long length, byte value, long timeoutNs) {
         admit(low, WRITE, offset, length, timeoutNs);
-        if (!BulkOperations.memsetNow(this, offset, length, value)) {
+        if (!BulkOperations.memsetNow(this, low, offset, length, value)) {
             BulkOperations.memset(this, offset, length, value, rest().deadline(timeoutNs));
         }
     }

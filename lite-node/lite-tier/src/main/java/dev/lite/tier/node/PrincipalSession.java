@@ -6,6 +6,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
@@ -32,6 +33,7 @@ import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.MemoryService;
 import dev.lite.tier.memory.BulkOperations;
 import dev.lite.tier.memory.HandleOwner;
+import dev.lite.tier.memory.LowMapping;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.qos.SessionQos;
 import dev.lite.tier.sync.SessionSync;
@@ -382,6 +384,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             boolean overlapAllowed,
             Duration callDeadline) {
         BulkOperations.copy(
+                isLow(source) || isLow(target),
                 own(source),
                 sourceOffset,
                 own(target),
@@ -391,8 +394,13 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 Deadline.in(callDeadline));
     }
 
+    private static boolean isLow(TierHandle handle) {
+        return handle.unwrap() instanceof LowMapping;
+    }
+
     private Mapping own(TierHandle handle) {
-        if (handle.unwrap() instanceof Mapping mapping && mapping.owner() == this) {
+        LmrHandle its = handle.unwrap() instanceof LowMapping low ? low.mapping() : handle.unwrap();
+        if (its instanceof Mapping mapping && mapping.owner() == this) {
             return mapping;
         }
         throw new IllegalArgumentException("%s belongs to another session".formatted(handle));

@@ -430,8 +430,8 @@ class MappingTest {
         Mapping mapping = oneExtent(20_000, ALL);
         Mapping other = oneExtent(20_000, ALL);
         Deadline deadline = Deadline.in(Waits.seconds(60));
-        assertNoAllocation("memmove", () -> BulkOperations.copy(mapping, 0, mapping, 1, 1024, true, deadline));
-        assertNoAllocation("memcpy", () -> BulkOperations.copy(mapping, 0, other, 4096, 1024, false, deadline));
+        assertNoAllocation("memmove", () -> BulkOperations.copy(false, mapping, 0, mapping, 1, 1024, true, deadline));
+        assertNoAllocation("memcpy", () -> BulkOperations.copy(false, mapping, 0, other, 4096, 1024, false, deadline));
     }
 
     @Test
@@ -444,7 +444,7 @@ class MappingTest {
                 expected[at] = (byte) (at * 31);
             }
             mapping.write(0, MemorySegment.ofArray(expected));
-            BulkOperations.copy(mapping, 200, mapping, 200 + shift, 1000, true, deadline);
+            BulkOperations.copy(false, mapping, 200, mapping, 200 + shift, 1000, true, deadline);
             System.arraycopy(expected, 200, expected, 200 + shift, 1000);
             byte[] now = new byte[4096];
             mapping.read(0, MemorySegment.ofArray(now));
@@ -461,7 +461,7 @@ class MappingTest {
         List<String> asked = new ArrayList<>();
         owner.admission = recording(Admission.class, asked, false);
         owner.ofPriority = recording(RemoteMemory.class, asked, null);
-        BulkOperations.copy(here, 0, elsewhere, 0, 64, true, Deadline.in(Waits.seconds(60)));
+        BulkOperations.copy(false, here, 0, elsewhere, 0, 64, true, Deadline.in(Waits.seconds(60)));
         assertThat(asked).containsExactly("isLimited false", "write 1");
     }
 
@@ -481,16 +481,16 @@ class MappingTest {
         Deadline deadline = Deadline.in(Waits.seconds(60));
         assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> readable.memset(0, 8, (byte) 1));
         assertThatExceptionOfType(LmrPermissionException.class)
-                .isThrownBy(() -> BulkOperations.copy(writable, 0, writable, 8, 8, true, deadline));
+                .isThrownBy(() -> BulkOperations.copy(false, writable, 0, writable, 8, 8, true, deadline));
         assertThatExceptionOfType(LmrPermissionException.class)
-                .isThrownBy(() -> BulkOperations.copy(readable, 0, readable, 8, 8, true, deadline));
-        BulkOperations.copy(readable, 0, writable, 8, 8, true, deadline);
+                .isThrownBy(() -> BulkOperations.copy(false, readable, 0, readable, 8, 8, true, deadline));
+        BulkOperations.copy(false, readable, 0, writable, 8, 8, true, deadline);
         for (long bad : new long[] {-1, 4089, Long.MAX_VALUE}) {
             assertThatExceptionOfType(LmrBoundsException.class).isThrownBy(() -> writable.memset(bad, 8, (byte) 1));
             assertThatExceptionOfType(LmrBoundsException.class)
-                    .isThrownBy(() -> BulkOperations.copy(readable, bad, writable, 0, 8, true, deadline));
+                    .isThrownBy(() -> BulkOperations.copy(false, readable, bad, writable, 0, 8, true, deadline));
             assertThatExceptionOfType(LmrBoundsException.class)
-                    .isThrownBy(() -> BulkOperations.copy(readable, 0, writable, bad, 8, true, deadline));
+                    .isThrownBy(() -> BulkOperations.copy(false, readable, 0, writable, bad, 8, true, deadline));
         }
         assertThatExceptionOfType(LmrBoundsException.class).isThrownBy(() -> writable.memset(0, -8, (byte) 1));
     }

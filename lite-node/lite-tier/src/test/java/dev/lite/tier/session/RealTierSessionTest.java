@@ -22,16 +22,20 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.Priority;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.qos.QosPolicy;
+import dev.lite.cluster.qos.QosPolicy.Quota;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.qos.QosService;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.HasChannels;
 import dev.lite.tier.testing.TestCluster;
@@ -44,6 +48,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
@@ -134,6 +139,28 @@ class RealTierSessionTest {
         Waits.join(waiting);
         assertThat(servers.get(0).sessions().getFirst().locks()).isEmpty();
         Waits.until("nobody waits", () -> nodes.get(0).figures().lockWaiters().isEmpty());
+    }
+
+    /** A short memset is a command of the data path; the others are requests. */
+    @Test
+    void copiesAndLongMemsetsHaveThePriorityOfTheirHandles() {
+        LmrHandle handle = first.memory().malloc(LmrSpec.of(1 << 20));
+        LmrHandle low = handle.withPriority(Priority.LOW);
+        QosService qos = nodes.get(0).qos();
+        QosPolicy unused = qos.set(QosPolicy.OFF.withQuotas(
+                Map.of(servers.get(0).sessions().getFirst().principal(), new Quota(null, 1L))));
+        List<Runnable> operations = List.of(
+                () -> first.memory().memcpy(low, 0, handle, 64, 64),
+                () -> first.memory().memmove(handle, 0, low, 64, 64),
+                () -> low.memset(0, low.size(), (byte) 1));
+        for (Runnable operation : operations) {
+            long before = qos.status().low().queued();
+            for (int count = 0; count < 100 && qos.status().low().queued() == before; count++) {
+                operation.run();
+            }
+            assertThat(qos.status().low().queued()).isGreaterThan(before);
+        }
+        assertThat(qos.status().high().queued()).isZero();
     }
 
     @Test
