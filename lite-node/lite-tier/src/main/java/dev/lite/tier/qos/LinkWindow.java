@@ -6,7 +6,7 @@ import dev.lite.os.waiting.Deadline;
 
 /**
  * The transfers under way to one node. They are bounded, so that a queue forms here, where high priority overtakes low
- * priority and applications of one priority take turns, and not in the link, where it is too late. Any thread.
+ * priority (but for one of {@value #HIGH_IN_A_ROW}) and applications of one priority take turns, and not in the link, where it is too late. Any thread.
  *
  * <p>Bound: {@value #OPERATIONS_MAX} transfers and {@value #BYTES_MAX} bytes, and one more transfer. While several
  * applications of one priority share the link, the bytes are fewer: see {@link BytesLimit}. Low priority has a part
@@ -17,6 +17,9 @@ final class LinkWindow {
     static final int LOW_OPERATIONS_MAX = 16;
     static final long BYTES_MAX = 1 << 20;
     static final long LOW_BYTES_MAX = 512 << 10;
+
+    /** After so many of high priority, one of low priority that waits begins first: else it would wait as long as others queue. */
+    static final int HIGH_IN_A_ROW = 16;
 
     private final BytesLimit limit = new BytesLimit(BYTES_MAX);
 
@@ -35,7 +38,12 @@ final class LinkWindow {
     @GuardedBy("this")
     private long lowBytes;
 
-    private synchronized boolean takeHigh(long cost) {
+    /** Those of high priority that began while one of low priority waited, since the last one of low priority. */
+    @GuardedBy("this")
+    private int highInARow;
+
+    @GuardedBy("this")
+    private boolean take(long cost) {
         if (operations >= OPERATIONS_MAX || bytes >= limit.bytes()) {
             return false;
         }
@@ -44,10 +52,22 @@ final class LinkWindow {
         return true;
     }
 
-    private synchronized boolean takeLow(long cost) {
-        if (!high.isEmpty() || lowOperations >= LOW_OPERATIONS_MAX || lowBytes >= LOW_BYTES_MAX || !takeHigh(cost)) {
+    private synchronized boolean takeHigh(long cost) {
+        if (!take(cost)) {
             return false;
         }
+        if (!low.isEmpty()) {
+            highInARow++;
+        }
+        return true;
+    }
+
+    private synchronized boolean takeLow(long cost) {
+        boolean turn = high.isEmpty() || highInARow >= HIGH_IN_A_ROW;
+        if (!turn || lowOperations >= LOW_OPERATIONS_MAX || lowBytes >= LOW_BYTES_MAX || !take(cost)) {
+            return false;
+        }
+        highInARow = 0;
         lowOperations++;
         lowBytes += cost;
         return true;
@@ -90,13 +110,18 @@ final class LinkWindow {
         if (limit.ended(System.nanoTime(), cost)) {
             limit.adapt(Math.max(high.takeActive(), low.takeActive()));
         }
+        boolean lowFirst;
         synchronized (this) {
+            lowFirst = highInARow >= HIGH_IN_A_ROW;
             operations--;
             bytes -= cost;
             if (priority == Priority.LOW) {
                 lowOperations--;
                 lowBytes -= cost;
             }
+        }
+        if (lowFirst && !low.isEmpty()) {
+            low.pump();
         }
         if (!high.isEmpty()) {
             high.pump();

@@ -3,12 +3,15 @@ package dev.lite.tier.qos;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Priority;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** A link while nobody waits for room. */
 class LinkWindowTest {
     private static final long COST_MAX = 100 << 10;
 
@@ -49,5 +52,42 @@ class LinkWindowTest {
             }
         }
         assertThat(seen).contains(true, false);
+    }
+
+    @Test
+    void lowPriorityGetsATurnWhileHighPriorityAlwaysWaits() {
+        Transfer high = new Transfer(Priority.HIGH, 64);
+        int underWay = 0;
+        while (tryEnter(high)) {
+            underWay++;
+        }
+        assertThat(underWay).isEqualTo(LinkWindow.OPERATIONS_MAX);
+        AtomicInteger lowEntered = new AtomicInteger();
+        AtomicInteger highEntered = new AtomicInteger();
+        int waiting = 3 * LinkWindow.HIGH_IN_A_ROW;
+        List<Thread> threads = new ArrayList<>();
+        threads.add(enters(new Transfer(Priority.LOW, 64), lowEntered));
+        for (int thread = 0; thread < waiting; thread++) {
+            threads.add(enters(high, highEntered));
+        }
+        for (int leaves = 0; leaves < 2 * LinkWindow.HIGH_IN_A_ROW; leaves++) {
+            leave(high);
+        }
+        Waits.until("low priority begins", () -> lowEntered.get() == 1);
+        for (int leaves = 0; leaves < LinkWindow.HIGH_IN_A_ROW + 1; leaves++) {
+            leave(high);
+        }
+        threads.forEach(Waits::join);
+        assertThat(highEntered).hasValue(waiting);
+    }
+
+    private Thread enters(Transfer transfer, AtomicInteger entered) {
+        Thread thread = Thread.ofPlatform().daemon().start(() -> {
+            if (window.enter(new Object(), transfer.priority(), transfer.cost(), Deadline.in(Duration.ofDays(1)))) {
+                entered.incrementAndGet();
+            }
+        });
+        Waits.until("it waits", () -> thread.getState() == Thread.State.TIMED_WAITING);
+        return thread;
     }
 }
