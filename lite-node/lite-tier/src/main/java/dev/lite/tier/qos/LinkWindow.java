@@ -5,8 +5,9 @@ import dev.lite.api.Priority;
 import dev.lite.os.waiting.Deadline;
 
 /**
- * The transfers under way to one node. They are bounded, so that a queue forms here, where high priority overtakes low
- * priority (but for one of {@value #HIGH_IN_A_ROW}) and applications of one priority take turns, and not in the link, where it is too late. Any thread.
+ * The transfers under way to one node. They are bounded, so that a queue forms here and not in the link, where it would be too
+ * late. Here high priority overtakes low priority ({@value #HIGH_IN_A_ROW} times in a row), and applications of one priority
+ * take turns. Any thread.
  *
  * <p>Bound: {@value #OPERATIONS_MAX} transfers and {@value #BYTES_MAX} bytes, and one more transfer. While several
  * applications of one priority share the link, the bytes are fewer: see {@link BytesLimit}. Low priority has a part
@@ -18,7 +19,7 @@ final class LinkWindow {
     static final long BYTES_MAX = 1 << 20;
     static final long LOW_BYTES_MAX = 512 << 10;
 
-    /** After so many of high priority, one of low priority that waits begins first: else it would wait as long as others queue. */
+    /** After so many of high priority, one of low priority that waits goes first. Otherwise it could wait for ever. */
     static final int HIGH_IN_A_ROW = 16;
 
     private final BytesLimit limit = new BytesLimit(BYTES_MAX);
