@@ -2,7 +2,7 @@ package dev.lite.client;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * ever. Any thread.
  */
 final class CallsAhead<T> {
-    private final ConcurrentLinkedQueue<T> calls = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedDeque<T> calls = new ConcurrentLinkedDeque<>();
     private final AtomicReference<@Nullable Thread> receiver = new AtomicReference<>();
     /** Commands under way that ask for further calls. */
     private final AtomicInteger asking = new AtomicInteger();
@@ -55,6 +55,12 @@ final class CallsAhead<T> {
     /** Adds a call; returns false if the server was closed. */
     boolean add(T call) {
         calls.add(call);
+        return !closed || !calls.remove(call);
+    }
+
+    /** {@link #add} for a call that a thread had, before all others. */
+    boolean putBack(T call) {
+        calls.addFirst(call);
         return !closed || !calls.remove(call);
     }
 

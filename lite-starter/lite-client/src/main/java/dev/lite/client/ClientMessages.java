@@ -1,20 +1,15 @@
 package dev.lite.client;
 
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
-import dev.lite.session.wire.WireError;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -110,43 +105,23 @@ final class ClientMessages implements RpcMessages {
         }
     }
 
-    /** Waits for the sender's name. An interrupt does not end the wait; it is kept. */
     private RpcOriginIs sender(Taken its, String what, long deadlineNs) {
         CompletableFuture<RpcOriginIs> query = its.sender;
         if (query == null) {
-            CompletableFuture<RpcOriginIs> begun = new CompletableFuture<>();
-            Thread unused = Thread.ofVirtual().name("lite-client-sender").start(() -> {
-                try {
-                    begun.complete(commands.origin(its.origin));
-                } catch (RuntimeException | Error failure) {
-                    begun.completeExceptionally(failure);
-                }
-            });
-            its.sender = query = begun;
+            its.sender = query = commands.askOrigin(its.origin);
         }
-        boolean interrupted = false;
+        RpcOriginIs sender;
         try {
-            while (true) {
-                try {
-                    return query.get(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                } catch (TimeoutException e) {
-                    throw new LiteTimeoutException(
-                            "%s: the node has not told the sender's name; the next receive gets the message"
-                                    .formatted(what));
-                } catch (ExecutionException e) {
-                    its.sender = null; // the next receive asks again
-                    throw e.getCause() instanceof LiteException known
-                            ? WireError.again(known, String.valueOf(known.getMessage()))
-                            : new IllegalStateException(e.getCause());
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            sender = RpcCommandPath.awaitOrigin(query, deadlineNs);
+        } catch (RuntimeException e) {
+            its.sender = null; // the next receive asks again
+            throw e;
         }
+        if (sender == null) {
+            throw new LiteTimeoutException(
+                    "%s: the node has not told the sender's name; the next receive gets the message".formatted(what));
+        }
+        return sender;
     }
 
     private Taken take(String what, long timeoutNs) {

@@ -27,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -98,12 +99,13 @@ final class ClientServer implements RpcServer {
         long deadlineNs = System.nanoTime() + timeoutNs;
         ReceiveSlots receives = commands.session().receives();
         boolean sent = false;
+        RpcCall next = null;
         if (goesWithReceive(received, reply) && receives.tryTakeLasting()) {
             try {
                 int slot = commands.tryAcquire(SlotPool.Use.RECEIVE);
                 if (slot >= 0) {
                     sent = true;
-                    return replyAndReceive(slot, received, reply, deadlineNs);
+                    next = replyAndReceive(slot, received, reply, deadlineNs);
                 }
             } catch (LiteTimeoutException e) {
                 // The function has channels, or it is time to look for calls that another thread got.
@@ -117,7 +119,7 @@ final class ClientServer implements RpcServer {
         if (!sent) {
             received.reply(reply);
         }
-        return incoming.receive(deadlineNs);
+        return incoming.receive(next, deadlineNs);
     }
 
     /** Whether one command may reply and receive. A reply that may be too long may not: the call must stay unanswered then. */
@@ -155,7 +157,7 @@ final class ClientServer implements RpcServer {
         try {
             first = first(slot, length);
             forEachFurther(slot, length, (at, bytes) -> further.add(further(at, bytes)));
-        } catch (Throwable e) { // for example: no memory for a message, or the node does not tell who the caller is
+        } catch (Throwable e) { // for example: no memory for a message
             try {
                 refuseLater(numbers(slot, length));
             } catch (Throwable again) {
@@ -171,14 +173,18 @@ final class ClientServer implements RpcServer {
         DataPath data = commands.data();
         byte[] message = message(data.window(slot), Math.clamp(length, 0, data.windowBytes()));
         int contextBytes = Math.clamp(data.receivedContext(slot), 0, message.length);
-        RpcOriginIs origin = commands.origin(data.receivedOrigin(slot));
-        return new Received(data.receivedCall(slot), origin, message, contextBytes, data.receivedReplyMax(slot), null);
+        long caller = data.receivedOrigin(slot);
+        RpcOriginIs origin = commands.knownOrigin(caller);
+        int replyBytesMax = data.receivedReplyMax(slot);
+        return new Received(data.receivedCall(slot), caller, origin, message, contextBytes, replyBytesMax, null);
     }
 
     private Received further(long at, int bytes) {
+        long caller = FurtherCalls.origin(at);
         return new Received(
                 FurtherCalls.call(at),
-                commands.origin(FurtherCalls.origin(at)),
+                caller,
+                commands.knownOrigin(caller),
                 message(FurtherCalls.message(at), bytes),
                 Math.clamp(FurtherCalls.contextBytes(at), 0, bytes),
                 FurtherCalls.replyBytesMax(at),
@@ -315,7 +321,12 @@ final class ClientServer implements RpcServer {
             MemorySegment.copy(request.bytes(), ValueLayout.JAVA_BYTE, 0, bytes, 0, bytes.length);
             ChannelServer channel = request.channel();
             RpcOriginIs origin = new RpcOriginIs(0, channel.node(), channel.principal());
-            return new Received(request.call(), origin, bytes, request.contextLength(), 0, channel);
+            return new Received(request.call(), 0, origin, bytes, request.contextLength(), 0, channel);
+        }
+
+        @Override
+        public void awaitCaller(RpcCall call, long deadlineNs) {
+            ((Received) call).awaitOrigin(deadlineNs);
         }
 
         @Override
@@ -496,7 +507,13 @@ final class ClientServer implements RpcServer {
     /** A call of this server. */
     private final class Received implements RpcCall {
         private final long number;
-        private final RpcOriginIs origin;
+        /** The caller's number. */
+        private final long caller;
+        /** The query of the caller's name, which continues if a receive does not wait for its end. */
+        private @Nullable CompletableFuture<RpcOriginIs> query;
+        /** Known before the application gets the call. */
+        private @Nullable RpcOriginIs origin;
+
         private final byte[] message;
         private final int contextBytes;
         /** The longest reply that the caller takes, in bytes; 0: only the node or the channel knows. */
@@ -507,15 +524,20 @@ final class ClientServer implements RpcServer {
         /** Of a call that came from the node; a channel knows which of its calls are answered. */
         private final AtomicBoolean answered = new AtomicBoolean();
 
-        /** @param message the context and the request */
+        /**
+         * @param origin null if the name of the caller with this number is not known yet
+         * @param message the context and the request
+         */
         Received(
                 long number,
-                RpcOriginIs origin,
+                long caller,
+                @Nullable RpcOriginIs origin,
                 byte[] message,
                 int contextBytes,
                 int replyBytesMax,
                 @Nullable ChannelServer channel) {
             this.number = number;
+            this.caller = caller;
             this.origin = origin;
             this.message = message;
             this.contextBytes = contextBytes;
@@ -527,14 +549,49 @@ final class ClientServer implements RpcServer {
             return ClientServer.this;
         }
 
+        /** The thread that has the call; see {@link IncomingCalls.Made#awaitCaller}. */
+        void awaitOrigin(long deadlineNs) {
+            if (origin == null) {
+                origin = commands.knownOrigin(caller); // perhaps since another call
+            }
+            if (origin != null) {
+                return;
+            }
+            try {
+                if (query == null) {
+                    query = commands.askOrigin(caller);
+                }
+                origin = RpcCommandPath.awaitOrigin(query, deadlineNs);
+            } catch (Throwable e) { // the node does not tell it, or there is no memory for a thread
+                try {
+                    refuseLater(List.of(number));
+                } catch (Throwable again) {
+                    e.addSuppressed(again);
+                }
+                throw e;
+            }
+            if (origin == null) {
+                if (!ahead.putBack(this)) {
+                    notTaken(this);
+                }
+                throw new LiteTimeoutException(
+                        "%s: the node has not told the caller's name; the next receive gets the call"
+                                .formatted(RpcCommandPath.what(Op.RECEIVE, function)));
+            }
+        }
+
+        private RpcOriginIs origin() {
+            return Objects.requireNonNull(origin);
+        }
+
         @Override
         public String callerNode() {
-            return origin.node();
+            return origin().node();
         }
 
         @Override
         public String callerPrincipal() {
-            return origin.principal();
+            return origin().principal();
         }
 
         @Override

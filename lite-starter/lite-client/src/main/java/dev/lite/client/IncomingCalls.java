@@ -68,6 +68,14 @@ final class IncomingCalls {
         /** A call that a channel has received. */
         RpcCall fromChannel(ReceivedRequest request);
 
+        /**
+         * Waits until the caller's name is known.
+         *
+         * @throws LiteTimeoutException when the deadline passed, and then the next receive gets the call; or when the node did not
+         *     answer, and then the call was refused
+         */
+        void awaitCaller(RpcCall call, long deadlineNs);
+
         /** Refuses a call of the node that no thread has taken. */
         void refuse(long number);
 
@@ -187,7 +195,12 @@ final class IncomingCalls {
 
     /** Waits for a call. */
     RpcCall receive(long deadlineNs) {
-        return Objects.requireNonNull(receive(deadlineNs, null, FurtherCalls.MAX));
+        return receive(null, deadlineNs);
+    }
+
+    /** {@link #receive(long)} of a thread that may have a call already, whose caller's name may be unknown. */
+    RpcCall receive(@Nullable RpcCall first, long deadlineNs) {
+        return Objects.requireNonNull(receive(first, deadlineNs, null, FurtherCalls.MAX));
     }
 
     /**
@@ -198,7 +211,7 @@ final class IncomingCalls {
      */
     @Nullable
     RpcCall serve(Taker taker, long deadlineNs, int further) {
-        return receive(deadlineNs, new Taking(taker), Math.min(further, FurtherCalls.MAX));
+        return receive(null, deadlineNs, new Taking(taker), Math.min(further, FurtherCalls.MAX));
     }
 
     /** Makes calls for the taker. */
@@ -217,7 +230,28 @@ final class IncomingCalls {
         }
     }
 
-    private @Nullable RpcCall receive(long deadlineNs, @Nullable Taking taking, int further) {
+    private @Nullable RpcCall receive(@Nullable RpcCall first, long deadlineNs, @Nullable Taking taking, int further) {
+        RpcCall call = first;
+        while (true) {
+            if (call == null) {
+                call = next(deadlineNs, taking, further);
+            }
+            if (call == null) {
+                return null;
+            }
+            try {
+                made.awaitCaller(call, deadlineNs); // without a slot
+                return call;
+            } catch (LiteTimeoutException e) {
+                if (deadlineNs - System.nanoTime() <= 0) {
+                    throw e;
+                }
+                call = null;
+            }
+        }
+    }
+
+    private @Nullable RpcCall next(long deadlineNs, @Nullable Taking taking, int further) {
         while (true) {
             RpcCall next = commands.session().isOpen() ? ahead.poll() : null;
             if (next != null) {

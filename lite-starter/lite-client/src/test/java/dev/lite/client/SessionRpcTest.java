@@ -600,6 +600,67 @@ class SessionRpcTest {
         }
     }
 
+    @Test
+    void aReceiveThatIsNotToldTheCallerEndsAtItsDeadlineAndTheNextOneGetsTheCall() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            fixture.node.holdRequests(RpcOrigin.class::isInstance);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(SHORT));
+            fixture.node.completeWithTwoCalls(fixture.node.awaitHeldCommand(), 1, 2, "one");
+            assertThat(receiving)
+                    .failsWithin(LONG.dividedBy(2))
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LiteTimeoutException.class)
+                    .withMessageContaining("has not told the caller's name; the next receive gets the call");
+
+            fixture.node.answer(fixture.node.awaitHeldRequest());
+
+            RpcCall call = server.receive(LONG);
+            assertThat(call.callerNode()).isEqualTo("caller-node");
+            call.reply(bytes("r1"));
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 1: r1");
+            server.receive(LONG).reply(bytes("r2"));
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 2: r2");
+        }
+    }
+
+    @Test
+    void aReplyAndReceiveThatIsNotToldTheCallerEndsAtItsDeadlineAndTheNextReceiveGetsTheCall() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            RpcCall first = receive(fixture, server, 1, FakeNode.WINDOW_BYTES);
+            fixture.node.holdRequests(RpcOrigin.class::isInstance);
+            CompletableFuture<RpcCall> next =
+                    start(() -> server.replyAndReceive(first, MemorySegment.ofArray(bytes("r1")), SHORT));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 2, 7, "two", FakeNode.WINDOW_BYTES);
+            assertThat(next)
+                    .failsWithin(LONG.dividedBy(2))
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LiteTimeoutException.class);
+
+            fixture.node.answer(fixture.node.awaitHeldRequest());
+
+            assertThat(server.receive(LONG).callerNode()).isEqualTo("caller-node");
+        }
+    }
+
+    @Test
+    void aCallWhoseCallerIsNotKnownIsRefusedWhenItsServerIsClosed() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            fixture.node.holdRequests(RpcOrigin.class::isInstance);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(SHORT));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 1, "one");
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(LiteTimeoutException.class);
+            server.close();
+            assertThat(fixture.node.awaitReply())
+                    .isEqualTo("fail with 0 1: the server of the function \"f\" was closed");
+        }
+    }
+
     /** Receives a call with this number. */
     private static RpcCall receive(SessionFixture fixture, RpcServer server, long number, int replyBytesMax) {
         fixture.node.holdCommands(SessionRpcTest::receives);

@@ -127,6 +127,11 @@ class UntakenCallsTest {
         }
 
         @Override
+        public void awaitCaller(RpcCall call, long deadlineNs) {
+            throw new AssertionError("there is no call");
+        }
+
+        @Override
         public void refuse(long number) {
             throw new AssertionError("the node sends no call");
         }

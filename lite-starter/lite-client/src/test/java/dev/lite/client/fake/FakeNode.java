@@ -208,11 +208,16 @@ public final class FakeNode implements AutoCloseable {
 
     /** Likewise, with the longest reply that its caller takes. */
     public void completeWithCall(Command command, long call, String request, int replyBytesMax) {
+        completeWithCall(command, call, 1, request, replyBytesMax);
+    }
+
+    /** Likewise, of the caller with this number; the others are of caller 1. */
+    public void completeWithCall(Command command, long call, long origin, String request, int replyBytesMax) {
         Session current = current();
         byte[] bytes = request.getBytes(StandardCharsets.UTF_8);
         RawMemory.copyFrom(MemorySegment.ofArray(bytes), 0, current.window(command.slot()), bytes.length);
         RawMemory.putLong(current.slot(command.slot()) + SessionArea.CALL, call);
-        RawMemory.putLong(current.slot(command.slot()) + SessionArea.ORIGIN, 1);
+        RawMemory.putLong(current.slot(command.slot()) + SessionArea.ORIGIN, origin);
         RawMemory.putInt(current.slot(command.slot()) + SessionArea.REPLY_BYTES_MAX, replyBytesMax);
         complete(command, bytes.length);
     }
