@@ -302,12 +302,14 @@ final class ClientChannels {
         later(() -> {
             long beganNs = System.nanoTime();
             long pauseNs = RETIRE_PAUSE_NS_MIN;
-            while (!caller.isEnded()
-                    && !caller.isIdle()
-                    && (caller.isAwaited() || System.nanoTime() - beganNs < UNANSWERED_NS_MAX)) {
-                Polling.sleepNs(pauseNs);
-                pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
-            }
+            do {
+                while (!caller.isEnded()
+                        && !caller.isIdle()
+                        && (caller.isAwaited() || System.nanoTime() - beganNs < UNANSWERED_NS_MAX)) {
+                    Polling.sleepNs(pauseNs);
+                    pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
+                }
+            } while (!caller.tryEndUse()); // a thread may have chosen the channel before it was retired, and call now
             closeWhenTold(channel);
         });
     }

@@ -155,6 +155,21 @@ final class CallerSlots {
         }
     }
 
+    /** Takes all slots for good, also those in quarantine; returns false if a call is under way that has not stopped waiting. */
+    boolean tryTakeAll() {
+        lock.lock(); // as below
+        try {
+            long slots = free.get();
+            if ((quarantine.get() | slots) != all || !free.compareAndSet(slots, 0)) {
+                return false;
+            }
+            quarantine.set(0);
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Whether a call is under way that has not stopped waiting. */
     boolean isAwaited() {
         lock.lock(); // a slot that leaves the quarantine is in neither set for a moment

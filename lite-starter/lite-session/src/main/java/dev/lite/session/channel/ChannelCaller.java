@@ -584,6 +584,15 @@ public final class ChannelCaller implements AutoCloseable {
         return !memory.hasEnded() && slots.isAwaited();
     }
 
+    /**
+     * Keeps calls from beginning, so that this end can be closed; those that still come wait for the end of the channel.
+     *
+     * @return false if a call is under way that has not timed out
+     */
+    public boolean tryEndUse() {
+        return memory.hasEnded() || slots.tryTakeAll();
+    }
+
     /** The calls that succeeded. */
     public ChannelCounts counts() {
         return counts;

@@ -531,6 +531,40 @@ class ChannelTest {
         }
     }
 
+    /** Its thread may have chosen the channel just before that was retired. */
+    @Test
+    void aCallThatComesWhenTheUseOfItsChannelHasEndedIsNotDone() {
+        TestChannel channel = channel(2);
+        channel.caller.retire();
+        assertThat(channel.caller.tryEndUse()).isTrue();
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread call = callIn(false, channel, LONG_NS, thrown);
+        ReceivedRequest request = new ReceivedRequest(channel.area);
+        Waits.until(
+                "the call waits, or the server has it",
+                () -> call.getState() == Thread.State.TIMED_WAITING || channel.server.tryReceive(request));
+        channel.caller.end("this application has closed the channel");
+        Waits.join(call);
+        assertThat(thrown.get())
+                .isInstanceOfSatisfying(
+                        ChannelEndedException.class,
+                        e -> assertThat(e.isMaybeDone()).isFalse());
+    }
+
+    @Test
+    void theUseOfAChannelEndsWhenNoCallIsUnderWayButThoseThatTimedOut() {
+        TestChannel channel = channel(2);
+        assertThatThrownBy(() -> channel.call(1, SHORT_NS)).isInstanceOf(LiteTimeoutException.class);
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread call = callIn(false, channel, LONG_NS, thrown);
+        ReceivedRequest request = channel.receive();
+        assertThat(channel.caller.tryEndUse()).isFalse();
+        channel.server.reply(request.call(), TestChannel.longs(-TestChannel.number(request)));
+        Waits.join(call);
+        assertThat(thrown.get()).isNull();
+        assertThat(channel.caller.tryEndUse()).isTrue();
+    }
+
     @Test
     void aClosedCallerWithACallThatTimedOutIsIdle() {
         TestChannel channel = channel(1);
