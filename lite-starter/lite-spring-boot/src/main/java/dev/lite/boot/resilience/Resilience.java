@@ -1,5 +1,6 @@
 package dev.lite.boot.resilience;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
@@ -26,6 +27,7 @@ import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -39,11 +41,18 @@ final class Resilience {
     private static final String NAME = "lite";
     private static final String PREFIX = "lite-";
     private static final double RETRY_FACTOR = 2;
+    /** Circuit breakers; more than a cluster has nodes. */
+    private static final int MADE_MAX = 1024;
 
     private final Lite lite;
     private final Duration deadline;
     private final @Nullable CircuitBreakerRegistry circuitBreakers;
     private final CircuitBreakerConfig circuitBreakerConfig;
+
+    /** The names of circuit breakers that this object has made, the oldest first. */
+    @GuardedBy("made")
+    private final LinkedHashSet<String> made = new LinkedHashSet<>();
+
     private final @Nullable Retry retry;
     private final @Nullable BulkheadRegistry bulkheads;
     private final BulkheadConfig bulkheadConfig;
@@ -107,10 +116,28 @@ final class Resilience {
                 .build();
     }
 
-    /** The circuit breaker of a node; null if they are off. There is one for each node that was called. */
+    /**
+     * The circuit breaker of a node; null if they are off. There is one for each node that was called, but of nodes that come and go only
+     * the last {@value #MADE_MAX}. Those that the application has made stay.
+     */
     @Nullable
     CircuitBreaker circuitBreaker(String node) {
-        return circuitBreakers == null ? null : circuitBreakers.circuitBreaker(PREFIX + node, circuitBreakerConfig);
+        if (circuitBreakers == null) {
+            return null;
+        }
+        String name = PREFIX + node;
+        CircuitBreakerRegistry registry = circuitBreakers;
+        return registry.find(name).orElseGet(() -> makeCircuitBreaker(registry, name));
+    }
+
+    private CircuitBreaker makeCircuitBreaker(CircuitBreakerRegistry registry, String name) {
+        synchronized (made) {
+            CircuitBreaker circuitBreaker = registry.circuitBreaker(name, circuitBreakerConfig);
+            if (made.add(name) && made.size() > MADE_MAX) {
+                registry.remove(made.removeFirst()); // a client that has it keeps it
+            }
+            return circuitBreaker;
+        }
     }
 
     /** The bulkhead of a function; null if they are off. */

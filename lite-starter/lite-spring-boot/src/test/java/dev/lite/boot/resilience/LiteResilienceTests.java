@@ -126,6 +126,22 @@ class LiteResilienceTests {
     }
 
     @Test
+    void theCircuitBreakersOfNodesThatComeAndGoAreBounded() {
+        CircuitBreaker own = circuitBreakers.circuitBreaker("lite-node-0");
+        runner.run(context -> {
+            LtRpc rpc = context.getBean(LtRpc.class);
+            for (int node = 0; node < 3000; node++) {
+                RpcClient unused = rpc.bind("node-" + node, "f");
+            }
+            assertThat(circuitBreakers.getAllCircuitBreakers()).hasSize(1024 + 1);
+            assertThat(circuitBreakers.find("lite-node-2999")).isPresent();
+            assertThat(circuitBreakers.find("lite-node-0"))
+                    .as("that of the application")
+                    .contains(own);
+        });
+    }
+
+    @Test
     void asynchronousCallsCountToo() {
         serve(false);
         runner.run(context -> {
