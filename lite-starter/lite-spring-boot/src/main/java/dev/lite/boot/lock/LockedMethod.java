@@ -38,6 +38,9 @@ record LockedMethod(
         Method method, Expression name, @Nullable Duration deadline) {
 
     private static final SpelExpressionParser PARSER = new SpelExpressionParser();
+    /** The last parameter of a suspend function of Kotlin, which need not be on the class path. */
+    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
+
     private static final ParameterNameDiscoverer PARAMETER_NAMES = new DefaultParameterNameDiscoverer();
 
     /**
@@ -68,6 +71,11 @@ record LockedMethod(
         if (AnnotatedElementUtils.hasAnnotation(method, Async.class)
                 || AnnotatedElementUtils.hasAnnotation(type, Async.class)) {
             throw new IllegalArgumentException("it is @Async, and the lock would be released before its body has run");
+        }
+        Class<?>[] parameters = method.getParameterTypes();
+        if (parameters.length > 0 && parameters[parameters.length - 1].getName().equals(CONTINUATION)) {
+            throw new IllegalArgumentException(
+                    "it is a suspend function, and the lock would be released at its first suspension");
         }
         Class<?> returned = method.getReturnType();
         if (Future.class.isAssignableFrom(returned)

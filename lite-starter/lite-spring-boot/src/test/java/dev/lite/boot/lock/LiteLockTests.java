@@ -18,6 +18,7 @@ import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import kotlin.coroutines.Continuation;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
@@ -303,6 +304,14 @@ class LiteLockTests {
 
     static class PartOfAsyncClass extends AsyncClass {}
 
+    /** As Kotlin compiles a suspend function. */
+    static class SuspendFunction {
+        @LiteLock("a")
+        Object run(String article, Continuation<? super String> continuation) {
+            return article;
+        }
+    }
+
     static class BadName {
         @LiteLock("a/#{")
         void run() {}
@@ -333,6 +342,9 @@ class LiteLockTests {
         assertFails(FinalMethod.class, "a proxy cannot intercept a private, static or final method");
         assertFails(PrivateMethod.class, "a proxy cannot intercept a private, static or final method");
         assertFails(LaterMethod.class, "the lock would be released before that completes");
+        assertFails(
+                SuspendFunction.class,
+                "it is a suspend function, and the lock would be released at its first suspension");
         assertFails(BadName.class, "the name \"a/#{\" is not valid");
         assertFails(BlankName.class, "the name of a lock or barrier is blank");
         assertFails(BadDeadline.class, "the deadline \"soon\" is not a duration such as 2s or 500ms");
