@@ -5,6 +5,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
@@ -61,7 +62,7 @@ final class LiteRegions implements AutoCloseable {
     private Region region(LiteRegion wanted) {
         String name = environment.resolveRequiredPlaceholders(wanted.value());
         LmrSpec.checkName(name);
-        Set<Permission> permissions = Set.of(wanted.permissions());
+        Set<Permission> permissions = Set.copyOf(List.of(wanted.permissions())); // one may be there twice
         if (permissions.isEmpty()) {
             throw new IllegalArgumentException("it has no permission; at least one is needed");
         }

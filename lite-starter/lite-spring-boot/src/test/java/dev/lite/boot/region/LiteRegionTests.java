@@ -122,6 +122,26 @@ class LiteRegionTests {
         assertThat(lite.get().known("shop/counters").unmaps).hasValue(1);
     }
 
+    static class Twice {
+        final LmrHandle table;
+
+        Twice(
+                @LiteRegion(
+                                value = "table",
+                                permissions = {Permission.READ, Permission.READ})
+                        LmrHandle table) {
+            this.table = table;
+        }
+    }
+
+    @Test
+    void aPermissionMayBeNamedTwice() {
+        runner.withBean(Twice.class)
+                .withBean(Reader.class)
+                .run(context ->
+                        assertThat(context.getBean(Twice.class).table).isSameAs(context.getBean(Reader.class).table));
+    }
+
     static class Pair {
         final List<LmrHandle> handles;
 
