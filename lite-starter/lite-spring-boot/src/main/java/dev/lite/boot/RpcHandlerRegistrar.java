@@ -10,8 +10,10 @@ import dev.lite.api.RpcServer;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
@@ -26,6 +28,7 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.util.ConcurrentReferenceHashMap;
 
 /**
  * Finds the methods with {@link LtRpcHandler}, and serves them while the context runs. As a post-processor it is created before the
@@ -45,6 +48,9 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     private final ObjectProvider<LtRpc> rpc;
     private final ObjectProvider<RpcBodies> bodies;
     private final ObjectProvider<CallObserver> observers;
+
+    /** Classes that have none, since beans of some scopes are created often. Their references are soft: memory is the bound. */
+    private final Set<Class<?>> withoutHandlers = Collections.newSetFromMap(new ConcurrentReferenceHashMap<>());
 
     @GuardedBy("this")
     private final List<Found> found = new ArrayList<>();
@@ -88,12 +94,18 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     /** A bean that is created while the context runs is served at once. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
+        Class<?> type = AopUtils.getTargetClass(bean);
+        if (withoutHandlers.contains(type)) {
+            return bean;
+        }
         List<Found> handlers = new ArrayList<>();
-        handlerMethods(AopUtils.getTargetClass(bean)).forEach((method, annotation) -> {
+        handlerMethods(type).forEach((method, annotation) -> {
             requireSingleton(name, method, annotation);
             handlers.add(new Found(bean, AopUtils.selectInvocableMethod(method, bean.getClass()), annotation));
         });
-        if (!handlers.isEmpty()) {
+        if (handlers.isEmpty()) {
+            withoutHandlers.add(type);
+        } else {
             Service service = null;
             while (!add(handlers, service)) {
                 service = service();

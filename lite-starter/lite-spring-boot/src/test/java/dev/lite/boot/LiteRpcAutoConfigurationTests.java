@@ -10,11 +10,13 @@ import dev.lite.api.RpcHandlerException;
 import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
 import dev.lite.client.fake.FakeRpc;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -516,6 +518,19 @@ class LiteRpcAutoConfigurationTests {
                     .hasMessageEndingWith("the bean \"slow\" has the scope \"prototype\"; it must be a singleton");
             assertThat(rpc.handlers).isEmpty();
         });
+    }
+
+    /** A prototype may be created for each request. */
+    @Test
+    void aClassWithoutHandlersIsScannedOnce() {
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .withBean(StringBuilder.class)
+                .run(context -> {
+                    Set<?> known =
+                            Inside.field(context.getBean(RpcHandlerRegistrar.class), "withoutHandlers", Set.class);
+                    assertThat(known.contains(StringBuilder.class)).isTrue();
+                    assertThat(known.contains(Shop.class)).isFalse();
+                });
     }
 
     /** The future itself would be the reply. */
