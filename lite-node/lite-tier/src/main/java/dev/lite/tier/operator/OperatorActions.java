@@ -106,9 +106,9 @@ public final class OperatorActions implements OrderExecutor.Actions {
             return;
         }
         WordRef ref = SyncWord.ref(lmr);
-        sync.leaveHome(ref);
         boolean moved = false;
         try {
+            sync.leaveHome(ref); // may fail after it has told callers to come again
             evacuate(name, id, self.id(), wanted, deadline);
             moved = true;
         } finally {

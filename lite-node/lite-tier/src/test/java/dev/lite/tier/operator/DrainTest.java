@@ -32,6 +32,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -238,6 +240,36 @@ class DrainTest {
             assertThat(waiting.join()).isGreaterThan(held.fencingToken());
             assertThat(ofHome.await(LONG)).isEqualTo(first.join());
         }
+    }
+
+    /** Else it would send its users away until the node's restart. */
+    @Test
+    void aNodeThatFailsToLeaveABarrierStaysItsHome() {
+        try (TestCluster cluster = new TestCluster(root, provider("shm")).start(2)) {
+            Orders orders = new Orders(cluster.directory(0));
+            LtBarrier atHome = cluster.attach(1).sync().barrier("b", 2);
+            LtBarrier other = cluster.attach(0).sync().barrier("b", 2);
+            CompletableFuture<Long> first = onThread(() -> other.await(LONG));
+            assertThat(atHome.await(LONG)).isEqualTo(first.join());
+            Inside.set(homeOfTheOnlyBarrier(cluster), "notifying", CompletableFuture.failedFuture(failure()));
+
+            Order drain = awaitEnd(orders, orders.drain("n1", false, LONG));
+
+            assertThat(drain.state()).isEqualTo(State.FAILED);
+            CompletableFuture<Long> second = onThread(() -> other.await(LONG));
+            assertThat(atHome.await(LONG)).isEqualTo(second.join());
+        }
+    }
+
+    private static RuntimeException failure() {
+        return new IllegalStateException("on purpose");
+    }
+
+    private static Object homeOfTheOnlyBarrier(TestCluster cluster) {
+        Object sync = Inside.field(cluster.node(1), "sync", Object.class);
+        Object homes = Inside.field(sync, "homes", Object.class);
+        return Objects.requireNonNull(
+                Inside.field(homes, "barriers", Map.class).values().iterator().next());
     }
 
     private static <T> CompletableFuture<T> onThread(Supplier<T> body) {
