@@ -12,6 +12,7 @@ import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.channel.ChannelCaller;
@@ -441,7 +442,7 @@ final class ClientRpc implements LtRpc {
             Duration left = deadline;
             if (!callsOnThreads.tryAcquire()) {
                 long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
-                if (!ControlRequests.acquire(callsOnThreads, deadlineNs)) {
+                if (!Deadline.awaitPermit(callsOnThreads, deadlineNs)) {
                     return CompletableFuture.failedFuture(new LiteTimeoutException(
                             "%s: not started within %s: the session had %d asynchronous calls that wait, its limit"
                                     .formatted(target.what(), Durations.text(deadline), CALLS_ON_THREADS_MAX)));

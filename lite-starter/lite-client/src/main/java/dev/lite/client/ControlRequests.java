@@ -6,6 +6,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
@@ -134,7 +135,7 @@ final class ControlRequests {
             LongFunction<Request> make,
             @Nullable Undo undo) {
         long deadlineNs = System.nanoTime() + timeoutNs;
-        if (!acquire(permits, deadlineNs)) {
+        if (!Deadline.awaitPermit(permits, deadlineNs)) {
             throw timeout(what, timeoutNs, "the session had reached its limit of requests under way");
         }
         long id = lastId.incrementAndGet();
@@ -183,24 +184,6 @@ final class ControlRequests {
     private LiteTimeoutException timeout(String what, long timeoutNs, String why) {
         return new LiteTimeoutException(
                 "%s: the deadline of %s passed: %s (node %s)".formatted(what, Durations.text(timeoutNs), why, node));
-    }
-
-    /** Waits for a permit; false: the deadline passed. An interrupt does not end the wait; it is kept. */
-    static boolean acquire(Semaphore permits, long deadlineNs) {
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    return permits.tryAcquire(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
-                } catch (InterruptedException kept) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
     }
 
     /** Waits for the reply; null when the deadline passed, and then a later reply is undone. */

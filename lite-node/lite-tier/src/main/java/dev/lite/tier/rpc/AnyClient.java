@@ -81,8 +81,7 @@ final class AnyClient implements RpcClient {
         Objects.requireNonNull(request, "request");
         Durations.requirePositive(deadline);
         nodes.requireOpen();
-        byte[] copy = request.clone();
-        return AsyncCalls.onThread(() -> call(copy, deadline));
+        return nodes.asyncCalls().onThread(this, request, deadline, this::call);
     }
 
     private <R> R call(Attempt<R> attempt, Duration deadline) {
@@ -123,6 +122,11 @@ final class AnyClient implements RpcClient {
                 target.end();
             }
         }
+    }
+
+    @Override
+    public String toString() {
+        return "%s at any node".formatted(RpcNames.describe(nodes.function()));
     }
 
     private LiteException noNode(int tried, @Nullable LiteException last) {

@@ -44,6 +44,10 @@ final class AnyNodes {
         return engine.selfName();
     }
 
+    AsyncCalls asyncCalls() {
+        return engine.asyncCalls();
+    }
+
     void requireOpen() {
         session.requireOpen();
     }

@@ -1,7 +1,10 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.async.HelpedFutures;
 import dev.lite.tier.peer.LastRole;
 import dev.lite.tier.peer.PollRole;
@@ -10,8 +13,8 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,17 +22,20 @@ import org.jspecify.annotations.Nullable;
  * waits for a call polls itself, and completes futures on which nothing depends. For the others, and if no thread waits, a virtual
  * thread does, since dependents may block. Any thread.
  *
- * <p>Bound: the slots of the principal and the function. A call that finds none free waits for one on a virtual thread.
+ * <p>Bound: the slots of the principal and the function. A call that finds none free waits for one on a virtual thread, with a copy of
+ * its request. So do at most {@value #ON_THREADS_MAX} calls of the node, with 64 MiB at most; starting another one waits.
  */
 final class AsyncCalls {
     private static final long ABOUT_TO_END_NS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final byte[] EMPTY = {};
+    private static final int ON_THREADS_MAX = 1024;
 
     private final RpcCaller caller;
     private final PostedCalls postedCalls;
     private final LastRole lastRole = new LastRole();
     private final HelpedFutures futures = new HelpedFutures(lastRole);
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
+    private final Semaphore onThreads = new Semaphore(ON_THREADS_MAX);
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
     /** @param caller makes those that must wait */
@@ -39,7 +45,7 @@ final class AsyncCalls {
     }
 
     /**
-     * Calls without waiting; see {@link dev.lite.api.RpcClient#callAsync}.
+     * Calls without waiting for the reply; see {@link dev.lite.api.RpcClient#callAsync}.
      *
      * @param request begins with the context; is copied before this method returns
      * @param contextBytes 0: there is no context
@@ -67,22 +73,64 @@ final class AsyncCalls {
             }
             return call.future;
         }
-        byte[] copy = request.clone();
-        // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
-        return onThread(() -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, deadline));
+        return onThread(
+                target,
+                request,
+                deadline,
+                (copy, left) -> caller.call(target, MemorySegment.ofArray(copy), contextBytes, left));
     }
 
-    /** Calls on a virtual thread. The stages of the future get what the call throws, as those of a call without a thread do. */
-    static CompletableFuture<byte[]> onThread(Supplier<byte[]> call) {
+    /**
+     * Calls on a virtual thread of its own, where its dependents also run: none of them ever runs on a polling thread. The stages of the
+     * future get what the call throws, as those of a call without a thread do. Waits while the node has too many such calls. An
+     * interrupt does not end that wait; it is kept.
+     *
+     * @param what is called, for messages
+     * @param request is copied before this method returns
+     */
+    CompletableFuture<byte[]> onThread(Object what, byte[] request, Duration deadline, CallOfCopy call) {
+        Duration left = deadline;
+        if (!onThreads.tryAcquire()) {
+            long endNs = System.nanoTime() + FunctionClient.toNanos(deadline);
+            if (!Deadline.awaitPermit(onThreads, endNs)) {
+                return CompletableFuture.failedFuture(new LiteTimeoutException(
+                        "%s: not started within %s: the node had %d asynchronous calls that wait, its limit"
+                                .formatted(what, Durations.text(deadline), ON_THREADS_MAX)));
+            }
+            left = Duration.ofNanos(Math.max(1, endNs - System.nanoTime()));
+        }
+        boolean started = false;
+        try {
+            CompletableFuture<byte[]> future = startOnThread(request.clone(), left, call);
+            started = true;
+            return future;
+        } finally {
+            if (!started) { // no memory for a thread
+                onThreads.release();
+            }
+        }
+    }
+
+    private CompletableFuture<byte[]> startOnThread(byte[] copy, Duration left, CallOfCopy call) {
         CompletableFuture<byte[]> future = new CompletableFuture<>();
         startThread(() -> {
+            byte[] reply;
             try {
-                future.complete(call.get());
+                reply = call.call(copy, left);
             } catch (RuntimeException | Error failure) {
+                onThreads.release(); // first: a dependent stage may start the next call
                 future.completeExceptionally(failure);
+                return;
             }
+            onThreads.release();
+            future.complete(reply);
         });
         return future;
+    }
+
+    /** A call with a copy of its request, within what is left of its deadline. */
+    interface CallOfCopy {
+        byte[] call(byte[] copy, Duration left);
     }
 
     private static void startThread(Runnable task) {

@@ -198,8 +198,8 @@ final class FunctionClient implements PostedCall.Client {
         Durations.requirePositive(deadline);
         session.requireOpen();
         if (session.admission(low) != null) {
-            byte[] copy = request.clone();
-            return AsyncCalls.onThread(() -> call(copy, contextBytes, deadline));
+            return engine.asyncCalls()
+                    .onThread(this, request, deadline, (copy, left) -> call(copy, contextBytes, left));
         }
         return engine.asyncCalls().call(this, request, contextBytes, deadline);
     }

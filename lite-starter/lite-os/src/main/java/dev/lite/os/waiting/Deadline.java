@@ -1,6 +1,8 @@
 package dev.lite.os.waiting;
 
 import java.time.Duration;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** The instant at which a wait must end, on the clock of {@link System#nanoTime}. Immutable. */
@@ -56,6 +58,29 @@ public final class Deadline {
             }
         }
         return in(duration);
+    }
+
+    /**
+     * Waits for a permit. An interrupt does not end the wait; it is kept for the caller.
+     *
+     * @param endNs the instant at which the wait ends, in {@link System#nanoTime} terms
+     * @return false when it passed
+     */
+    public static boolean awaitPermit(Semaphore permits, long endNs) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return permits.tryAcquire(endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException kept) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     /** This deadline, or {@code duration} from now if that is sooner. */

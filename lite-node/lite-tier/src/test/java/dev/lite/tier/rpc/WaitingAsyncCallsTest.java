@@ -1,0 +1,63 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcServer;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Asynchronous calls that need a thread and a copy of their request. */
+class WaitingAsyncCallsTest {
+    private static final Duration LONG = Waits.seconds(60);
+    private static final Duration SHORT = Waits.seconds(1);
+    private static final int LIMIT = 1024;
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    @Test
+    void anAsynchronousCallIsNotStartedWhileTheNodeHasAThousandThatWait() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            Lite app = cluster.attach(0);
+            RpcServer server = app.rpc().serve("f");
+            RpcClient client = app.rpc().bindAny("f");
+            List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+            for (int call = 0; call < LIMIT; call++) {
+                calls.add(client.callAsync(new byte[8], LONG));
+            }
+
+            Thread.currentThread().interrupt();
+            CompletableFuture<byte[]> late = client.callAsync(new byte[8], SHORT);
+            assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
+            assertThat(late)
+                    .as("its deadline passed before it was started")
+                    .isCompletedExceptionally()
+                    .failsWithin(SHORT)
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LiteTimeoutException.class)
+                    .withMessageContaining("function \"f\" at any node: not started within")
+                    .withMessageContaining("1024");
+
+            CompletableFuture<CompletableFuture<byte[]>> next = new CompletableFuture<>();
+            Thread.ofPlatform().daemon().start(() -> next.complete(client.callAsync(new byte[8], LONG)));
+            for (int call = 0; call < LIMIT; call++) {
+                server.receive(LONG).reply(new byte[1]);
+            }
+            calls.forEach(call -> assertThat(call.join()).hasSize(1));
+            server.receive(LONG).reply(new byte[2]);
+            assertThat(next.join().join()).hasSize(2);
+        }
+    }
+}
