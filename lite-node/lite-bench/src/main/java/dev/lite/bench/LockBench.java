@@ -6,6 +6,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtLock;
 import dev.lite.api.Placement;
+import dev.lite.bench.load.Asynchronous;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.os.waiting.Polling;
@@ -18,6 +19,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -45,7 +49,7 @@ final class LockBench implements BenchMain.Benchmark {
     private static final int PASSES = 20_000;
 
     /** The critical section of the contended cases. */
-    private interface Critical {
+    interface Critical {
         void run(Runnable inside);
     }
 
@@ -240,50 +244,45 @@ final class LockBench implements BenchMain.Benchmark {
 
     /**
      * Lets all threads compete for the lock for a while. Returns nanoseconds per hand-over from one thread to another;
-     * repeated acquisitions by the same thread do not count.
+     * repeated acquisitions by the same thread do not count. Fails if a thread fails: it contends no more.
      */
-    private static double handOverNs(List<Critical> threads) {
+    static double handOverNs(List<Critical> threads) {
         CountDownLatch go = new CountDownLatch(1);
         long[] handOvers = new long[1]; // guarded by the measured lock
         int[] last = {-1};
         AtomicBoolean stop = new AtomicBoolean();
-        List<Thread> running = new ArrayList<>();
-        for (int index = 0; index < threads.size(); index++) {
-            int mine = index;
-            Critical critical = threads.get(index);
-            running.add(Thread.ofPlatform().start(() -> {
-                await(go);
-                while (!stop.get()) {
-                    critical.run(() -> {
-                        if (last[0] != mine) {
-                            last[0] = mine;
-                            handOvers[0]++;
-                        }
-                    });
-                }
-            }));
+        try (ExecutorService executor =
+                Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory())) {
+            List<Future<?>> running = new ArrayList<>();
+            for (int index = 0; index < threads.size(); index++) {
+                int mine = index;
+                Critical critical = threads.get(index);
+                running.add(executor.submit(() -> {
+                    await(go);
+                    while (!stop.get()) {
+                        critical.run(() -> {
+                            if (last[0] != mine) {
+                                last[0] = mine;
+                                handOvers[0]++;
+                            }
+                        });
+                    }
+                }));
+            }
+            long start = System.nanoTime();
+            go.countDown();
+            for (long left = ROUND.toNanos(); left > 0; left = start + ROUND.toNanos() - System.nanoTime()) {
+                Polling.sleepNs(left);
+            }
+            stop.set(true);
+            running.forEach(Asynchronous::await);
+            return (System.nanoTime() - start) / (double) handOvers[0];
         }
-        long start = System.nanoTime();
-        go.countDown();
-        for (long left = ROUND.toNanos(); left > 0; left = start + ROUND.toNanos() - System.nanoTime()) {
-            Polling.sleepNs(left);
-        }
-        stop.set(true);
-        running.forEach(LockBench::join);
-        return (System.nanoTime() - start) / (double) handOvers[0];
     }
 
     private static void await(CountDownLatch latch) {
         try {
             latch.await();
-        } catch (InterruptedException e) {
-            throw new IllegalStateException("interrupted", e);
-        }
-    }
-
-    private static void join(Thread thread) {
-        try {
-            thread.join();
         } catch (InterruptedException e) {
             throw new IllegalStateException("interrupted", e);
         }

@@ -1,11 +1,15 @@
 package dev.lite.bench;
 
 import dev.lite.api.RpcClient;
+import dev.lite.bench.load.Asynchronous;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 
 /**
  * Calls of 8 bytes by one and by sixteen concurrent threads (paper Fig. 11), in nanoseconds per call over all threads,
@@ -26,18 +30,16 @@ final class RpcThroughputBench implements BenchMain.Benchmark {
         }
     }
 
-    private static void call(RpcClient client, int callers, int bytes, int n) {
-        List<Thread> threads = new ArrayList<>();
-        for (int caller = 1; caller < callers; caller++) {
-            threads.add(Thread.ofPlatform().start(() -> call(client, bytes, n / callers)));
-        }
-        call(client, bytes, Math.max(1, n / callers));
-        try {
-            for (Thread thread : threads) {
-                thread.join();
+    /** Calls {@code n} times in all. Fails if a caller fails: calls that were not made would look fast. */
+    static void call(RpcClient client, int callers, int bytes, int n) {
+        try (ExecutorService threads =
+                Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory())) {
+            List<Future<?>> others = new ArrayList<>();
+            for (int caller = 1; caller < callers; caller++) {
+                others.add(threads.submit(() -> call(client, bytes, n / callers)));
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            call(client, bytes, Math.max(1, n / callers));
+            others.forEach(Asynchronous::await);
         }
     }
 
