@@ -22,20 +22,29 @@ final class ClosedLoop {
 
     private final List<Operation> operations;
     private final boolean virtual;
+    private final Duration end;
     private volatile int phase;
     private volatile @Nullable Throwable failure;
 
     ClosedLoop(List<Operation> operations, boolean virtual) {
+        this(operations, virtual, END);
+    }
+
+    /** @param end how long the operations may take to end after a run */
+    ClosedLoop(List<Operation> operations, boolean virtual, Duration end) {
         this.operations = operations;
         this.virtual = virtual;
+        this.end = end;
     }
 
     /**
-     * Runs once.
+     * Runs once. After a failed run there is no other one: a thread that did not end would share its operation
+     * with the next one.
      *
-     * @throws IllegalStateException when an operation failed or did not end; the message says why
+     * @throws IllegalStateException when an operation failed or did not end, now or in an earlier run
      */
     Sample run(long ns) {
+        requireNoFailure();
         phase = RAMPING;
         List<Latencies> latencies = new ArrayList<>();
         List<Thread> threads = new ArrayList<>();
@@ -54,11 +63,15 @@ final class ClosedLoop {
         phase = STOPPED;
         long tookNs = System.nanoTime() - beginNs;
         join(threads);
+        requireNoFailure();
+        return sample(latencies, tookNs);
+    }
+
+    private void requireNoFailure() {
         Throwable failed = failure;
         if (failed != null) {
             throw new IllegalStateException("an operation failed: " + failed, failed);
         }
-        return sample(latencies, tookNs);
     }
 
     private void repeat(Operation operation, Latencies latencies) {
@@ -85,12 +98,14 @@ final class ClosedLoop {
     }
 
     private void join(List<Thread> threads) {
-        Deadline deadline = Deadline.in(END);
+        Deadline deadline = Deadline.in(end);
         try {
             for (Thread thread : threads) {
                 if (!thread.join(deadline.remaining())) {
-                    throw new IllegalStateException("%s did not end within %s, in %s"
-                            .formatted(thread.getName(), END, Arrays.toString(thread.getStackTrace())));
+                    IllegalStateException hangs = new IllegalStateException("%s did not end within %s, in %s"
+                            .formatted(thread.getName(), end, Arrays.toString(thread.getStackTrace())));
+                    failure = hangs;
+                    throw hangs;
                 }
             }
         } catch (InterruptedException e) {

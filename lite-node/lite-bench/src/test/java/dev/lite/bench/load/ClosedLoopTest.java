@@ -3,7 +3,10 @@ package dev.lite.bench.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.testing.Waits;
+import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -20,6 +23,25 @@ class ClosedLoopTest {
                 false);
 
         assertThatThrownBy(() -> loop.run(RUN_NS)).hasMessageContaining("broken");
+    }
+
+    @Test
+    void afterAnOperationThatDidNotEndThereIsNoOtherRun() {
+        CountDownLatch ends = new CountDownLatch(1);
+        AtomicInteger begun = new AtomicInteger();
+        ClosedLoop loop = new ClosedLoop(
+                List.of(nowNs -> {
+                    begun.incrementAndGet();
+                    Waits.await(ends);
+                    return nowNs;
+                }),
+                false,
+                Duration.ofNanos(RUN_NS));
+
+        assertThatThrownBy(() -> loop.run(RUN_NS)).hasMessageContaining("did not end within");
+        ends.countDown();
+        assertThatThrownBy(() -> loop.run(RUN_NS)).hasMessageContaining("did not end within");
+        assertThat(begun).hasValue(1);
     }
 
     @Test
