@@ -115,11 +115,7 @@ public final class CallersBench implements AutoCloseable {
         }
         List<Measured> measured = new ArrayList<>();
         samples.forEach((row, runs) -> {
-            if (!runs.isEmpty()) {
-                double lowest =
-                        runs.stream().mapToDouble(Sample::perSecond).min().getAsDouble();
-                measured.add(new Measured(row, Sample.median(runs), lowest));
-            }
+            Measured.of(row, runs, RUNS).ifPresent(measured::add);
         });
         report.add(comparison, measured);
         report.note("meanwhile a cache line took %d to %d ns to the other processor and back"
