@@ -12,6 +12,7 @@ import java.util.Locale;
 public final class Results {
     private static final double TWO_DIGITS_BELOW = 10;
     private static final double ONE_DIGIT_BELOW = 1000;
+    private static final int DIGITS_MAX = 6;
 
     private final String name;
     private final List<String> lines = new ArrayList<>();
@@ -39,9 +40,12 @@ public final class Results {
         System.out.printf("%nwritten to %s%n", file);
     }
 
-    /** A figure with three or more digits. */
+    /** A figure with three or more digits that count, also below 1; with fewer below 0.0001. */
     public static String number(double value) {
-        String format = value < TWO_DIGITS_BELOW ? "%.2f" : value < ONE_DIGIT_BELOW ? "%.1f" : "%.0f";
-        return String.format(Locale.ROOT, format, value);
+        int digits = value < TWO_DIGITS_BELOW ? 2 : value < ONE_DIGIT_BELOW ? 1 : 0;
+        if (value > 0 && value < 1) {
+            digits = Math.min(DIGITS_MAX, digits - (int) Math.floor(Math.log10(value)));
+        }
+        return String.format(Locale.ROOT, "%." + digits + "f", value);
     }
 }
