@@ -17,13 +17,18 @@ final class Pictures {
 
     /** Scales a picture to this width, and keeps its proportions. */
     static BufferedImage scale(BufferedImage picture, int width) {
-        int height = Math.max(1, Math.round((float) width * picture.getHeight() / picture.getWidth()));
+        int height = scaledHeight(picture, width);
         BufferedImage scaled = new BufferedImage(width, height, BufferedImage.TYPE_INT_RGB);
         Graphics2D graphics = scaled.createGraphics();
         graphics.setRenderingHint(RenderingHints.KEY_INTERPOLATION, RenderingHints.VALUE_INTERPOLATION_BILINEAR);
         graphics.drawImage(picture, 0, 0, width, height, null);
         graphics.dispose();
         return scaled;
+    }
+
+    /** The height of the picture when it is scaled to this width. */
+    static int scaledHeight(BufferedImage picture, int width) {
+        return Math.max(1, Math.round((float) width * picture.getHeight() / picture.getWidth()));
     }
 
     /** Takes a "photo": a colour gradient with grain, which makes its PNG as large as that of a photo. */

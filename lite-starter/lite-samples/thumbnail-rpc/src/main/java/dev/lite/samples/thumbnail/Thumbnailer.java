@@ -14,7 +14,8 @@ import org.springframework.stereotype.Service;
 @Profile("thumbnailer")
 class Thumbnailer {
 
-    private static final int WIDTH_MAX = 256; // so that the reply fits into 64 KiB
+    private static final int SIDE_MAX = 256; // so that the reply fits into 64 KiB
+    private static final int PHOTO_BYTES_MAX = 32 << 20; // what a request may make this process take
 
     private final Lite lite;
 
@@ -25,15 +26,22 @@ class Thumbnailer {
     /** The request has only the id of the LMR. The photo comes from the memory, wherever in the cluster it lies. */
     @LtRpcHandler(value = "thumbnails/make", concurrency = 2)
     Thumbnail make(Photo photo) {
-        if (photo.width() < 1 || photo.width() > WIDTH_MAX) {
-            throw new RpcHandlerException(
-                    "the width of the thumbnail is %d; it must be 1 to %d".formatted(photo.width(), WIDTH_MAX));
-        }
+        requireUpTo(SIDE_MAX, "the width of the thumbnail", photo.width());
+        requireUpTo(PHOTO_BYTES_MAX, "the number of bytes of the photo", photo.bytes());
         byte[] png = new byte[photo.bytes()];
         try (LmrHandle memory = lite.memory().map(photo.lmr(), Permission.READ)) {
             memory.read(0, png);
         }
-        BufferedImage thumbnail = Pictures.scale(Pictures.decode(png), photo.width());
+        BufferedImage picture = Pictures.decode(png);
+        requireUpTo(SIDE_MAX, "the height of the thumbnail", Pictures.scaledHeight(picture, photo.width()));
+        BufferedImage thumbnail = Pictures.scale(picture, photo.width());
         return new Thumbnail(Pictures.encode(thumbnail, "jpeg"), lite.nodeName());
+    }
+
+    /** Requests come from other services: check them before anything is allocated. */
+    private static void requireUpTo(int most, String what, int value) {
+        if (value < 1 || value > most) {
+            throw new RpcHandlerException("%s is %d; it must be 1 to %d".formatted(what, value, most));
+        }
     }
 }
