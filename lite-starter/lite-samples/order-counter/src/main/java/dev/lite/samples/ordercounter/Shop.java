@@ -15,7 +15,7 @@ import org.springframework.stereotype.Component;
 @Profile("shop")
 final class Shop implements ApplicationRunner {
 
-    private static final int PIECES_MAX = 3;
+    static final int PIECES_MAX = 3;
 
     private final OrderDesk desk;
     private final Warehouse warehouse;
@@ -31,6 +31,9 @@ final class Shop implements ApplicationRunner {
 
     @Override
     public void run(ApplicationArguments arguments) {
+        // Waits until there is a warehouse. An order would wait for it with the lock in hand, and longer than
+        // others wait for the lock.
+        warehouse.books();
         List<Booking> bookings = new ArrayList<>();
         for (int count = 0; count < properties.orders(); count++) {
             for (String article : properties.articles()) {

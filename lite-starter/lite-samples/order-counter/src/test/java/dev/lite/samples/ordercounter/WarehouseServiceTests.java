@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 class WarehouseServiceTests {
 
     private final WarehouseService warehouse =
-            new WarehouseService(new OrderProperties(List.of("tea", "coffee"), 100, 1, 1, Duration.ofSeconds(1)));
+            new WarehouseService(new OrderProperties(List.of("tea", "coffee"), 100, 2, 1, Duration.ofSeconds(1)));
 
     @Test
     void aBookingWithAnOlderTokenIsRejectedAndChangesNothing() {
