@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.stream.Collectors;
@@ -46,7 +47,12 @@ final class Gallery implements ApplicationRunner {
             List<CompletableFuture<Thumbnail>> making = IntStream.rangeClosed(1, properties.photos())
                     .mapToObj(number -> CompletableFuture.supplyAsync(() -> thumbnail(number), executor))
                     .toList();
-            made = making.stream().map(CompletableFuture::join).toList();
+            try {
+                made = making.stream().map(CompletableFuture::join).toList();
+            } catch (CompletionException e) {
+                executor.shutdownNow(); // otherwise its close waits for all other photos
+                throw e;
+            }
         }
         System.out.println("%d thumbnails, made at %s"
                 .formatted(
