@@ -120,10 +120,15 @@ final class ClosedLoop {
         long least = latencies.stream().mapToLong(Latencies::count).min().orElse(0);
         double mean = (double) all.count() / latencies.size();
         return new Sample(
-                all.quantile(0.5),
-                all.quantile(0.99),
-                all.quantile(0.999),
+                quantile(all, 0.5),
+                quantile(all, 0.99),
+                quantile(all, 0.999),
                 all.count() * SECOND_NS / tookNs,
                 all.count() == 0 ? 0 : least / mean);
+    }
+
+    /** Infinite without operations: a run in which none completed must not look fast in the medians of all runs. */
+    private static double quantile(Latencies all, double share) {
+        return all.count() == 0 ? Double.POSITIVE_INFINITY : all.quantile(share);
     }
 }

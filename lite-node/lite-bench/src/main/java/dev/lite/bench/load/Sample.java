@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.function.ToDoubleFunction;
 
 /**
- * The figures of one run.
+ * The figures of one run. Without operations, the times are infinite.
  *
  * @param medianNs the median time of an operation
  * @param p99Ns the time that 99 % of the operations do not exceed

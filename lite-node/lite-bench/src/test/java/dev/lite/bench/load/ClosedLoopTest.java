@@ -55,6 +55,17 @@ class ClosedLoopTest {
     }
 
     @Test
+    void aRunInWhichNothingCompletedIsSlowerThanAllOthers() {
+        ClosedLoop loop = new ClosedLoop(List.of(nowNs -> Operation.UNCOUNTED), false);
+        Sample other = new Sample(1, 10, 100, 1000, 1);
+
+        Sample none = Sample.parse(loop.run(RUN_NS).toLine());
+
+        assertThat(Sample.median(List.of(none, other, none)).medianNs()).isInfinite();
+        assertThat(Sample.median(List.of(other, none, other))).isEqualTo(other);
+    }
+
+    @Test
     void aRunEndsItsOperationsAndTheNextRunBeginsThemAgain() {
         AtomicInteger begun = new AtomicInteger();
         AtomicInteger ended = new AtomicInteger();
