@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A mapped segment: the tail, a commit word for each slot, and the data. See {@code docs/log.md}. Any thread.
+ * A mapped segment: the tail, a mark, a commit word for each slot, and the data. See {@code docs/log.md}. Any thread.
  *
  * <p>The tail has the number of reserved slots in its upper 28 bits, and the number of reserved units in the lower 36. Reservations that do
  * not fit are counted, too. A thread adds at most one of them, so that the lower bits overflow only with more than 2,048 writers that
@@ -22,8 +22,10 @@ final class Segment {
     private static final int TAIL_UNIT_BITS = 36;
     private static final int AT_BITS = 32;
     private static final int UNITS_BITS = 30;
-    /** A cache line for the tail, and one that processors fetch with it. */
+    /** A cache line for the tail, and one that processors fetch with it, with the mark. */
     private static final long HEAD_BYTES = 128;
+
+    private static final long MARK_AT = 64;
 
     private static final int INDEX_WORD_BYTES = 8;
 
@@ -84,6 +86,16 @@ final class Segment {
 
     long tail() {
         return handle.getLong(0);
+    }
+
+    /** Notes that this memory was there before the log had come to its number. */
+    void mark() {
+        handle.putLong(MARK_AT, 1);
+    }
+
+    /** Whether this memory, of a number that the log has come to, was made after that: it has neither a mark nor data. */
+    boolean isMadeAgain() {
+        return handle.getLong(MARK_AT) == 0 && tail() == 0;
     }
 
     /** The number of slots that are reserved; no more than there are. */

@@ -6,6 +6,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeUnreachableException;
@@ -150,22 +151,40 @@ final class Segments implements AutoCloseable {
             return created(isCleaned(number) ? metadata.last() : number + 1);
         }
         boolean kept = false;
+        long next;
         try {
+            Segment segment = new Segment(number, handle, geometry);
             long first = unlessDeleted(metadata::first);
-            if (first <= number) {
+            if (first <= number && isFirstMade(segment)) {
                 kept = true;
-                return remember(new Segment(number, handle, geometry));
+                return remember(segment);
             }
-            free(number); // It had been removed, so this call has created it again.
+            free(number); // It had been removed or lost, so this call or another one has created it again.
             if (first == DELETED) {
                 throw deleted();
             }
+            next = first <= number ? number + 1 : metadata.last();
+        } catch (LmrFreedException e) { // by a process that has found out the same, or by a master
+            next = number;
         } finally {
             if (!kept) {
                 handle.unmap();
             }
         }
-        return created(metadata.last());
+        return created(next);
+    }
+
+    /**
+     * Whether this memory is that of the number from the beginning. A process that is paused before it creates a segment creates it again
+     * if that was used, lost and freed meanwhile. So each process marks a segment while it is behind the last one, and only then makes
+     * it the last one: one without a mark that is not behind it came too late.
+     */
+    private boolean isFirstMade(Segment segment) {
+        if (isBehindLast(segment.number)) {
+            segment.mark();
+            return true;
+        }
+        return !segment.isMadeAgain();
     }
 
     /** The first segment of a log that is not ready comes behind nothing. */
@@ -231,8 +250,10 @@ final class Segments implements AutoCloseable {
     private void free(long number) {
         try (LmrHandle master = memory.map(metadata.segmentName(number), Permission.MASTER)) {
             master.free();
-        } catch (LmrNotFoundException e) {
+        } catch (LmrNotFoundException | LmrFreedException e) {
             // Another process freed it.
+        } catch (LmrPermissionException e) {
+            // Another principal created it, and frees it.
         }
     }
 

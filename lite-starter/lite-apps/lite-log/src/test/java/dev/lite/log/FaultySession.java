@@ -3,6 +3,7 @@ package dev.lite.log;
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
@@ -11,6 +12,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
 /** A session whose operations on the segments of logs fail, wait or end as a test decides. Any thread. */
@@ -96,6 +98,29 @@ final class FaultySession {
                     }
                     try {
                         return method.invoke(lite.memory(), arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        return withMemory(lite, memory);
+    }
+
+    /** Does something before and after memory whose name has this ending is created; the action is told whether it was. */
+    static Lite creating(Lite lite, String ending, Consumer<Boolean> action) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    boolean creates = method.getName().equals("createOrMap")
+                            && arguments[0] instanceof LmrSpec spec
+                            && String.valueOf(spec.name()).endsWith(ending);
+                    if (creates) {
+                        action.accept(false);
+                    }
+                    try {
+                        Object result = method.invoke(lite.memory(), arguments);
+                        if (creates) {
+                            action.accept(true);
+                        }
+                        return result;
                     } catch (InvocationTargetException e) {
                         throw e.getCause();
                     }

@@ -6,6 +6,7 @@ import static dev.lite.log.LogFixture.small;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.Lite;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
@@ -13,6 +14,8 @@ import dev.lite.api.Permission;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -109,6 +112,39 @@ class LostSegmentsTest {
         assertThat(LogPosition.segment(log.append(bytes("of its maker")))).isEqualTo(1);
         other.append(bytes("last"));
         assertThat(read(log.reader(0))).endsWith("of its maker", "last");
+    }
+
+    /** What it made again is empty, and its positions are used. */
+    @Test
+    void aSegmentThatIsMadeAgainByAProcessThatWasPausedIsNotUsed() {
+        CountDownLatch paused = new CountDownLatch(1);
+        CountDownLatch lost = new CountDownLatch(1);
+        AtomicBoolean made = new AtomicBoolean();
+        LiteLog log = fixture.create("again", small());
+        Lite slow = FaultySession.creating(fixture.session(0), "/1", executed -> {
+            paused.countDown();
+            Waits.until("the segment is lost", () -> lost.getCount() == 0);
+            made.set(executed);
+        });
+        LiteLog maker = new LiteLogs(slow, Waits.seconds(20)).open("again");
+        for (int i = 0; i < 50; i++) { // more than half of the first segment
+            assertThat(LogPosition.segment(maker.append(new byte[100]))).isZero();
+        }
+        Waits.until("the second segment is about to be made", () -> paused.getCount() == 0);
+        while (LogPosition.segment(log.append(bytes("something to fill segments"))) == 0) {}
+        log.append(bytes("lost"));
+        LogReader reader = log.reader(log.endPosition());
+        assertThat(read(reader)).isEmpty();
+        free(log, 1);
+        lost.countDown();
+        Waits.until("the segment is made again", made::get);
+
+        assertThat(LogPosition.segment(maker.append(bytes("of its maker")))).isEqualTo(2);
+        assertThat(LogPosition.segment(log.append(bytes("of another one")))).isEqualTo(2);
+        Waits.until("the segment is free again", () -> !exists(log, 1));
+        assertThatThrownBy(() -> reader.next(Duration.ZERO))
+                .isInstanceOfSatisfying(LogPositionException.class, e -> reader.seek(e.firstPosition()));
+        assertThat(read(reader)).containsExactly("of its maker", "of another one");
     }
 
     @Test

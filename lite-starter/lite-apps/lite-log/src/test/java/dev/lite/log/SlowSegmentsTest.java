@@ -135,7 +135,7 @@ class SlowSegmentsTest {
             AtomicInteger looks = new AtomicInteger();
             Lite waiting = lookingAtTheMetadata(fixture.session(0), () -> {
                 boolean isMaker = Thread.currentThread().getName().equals("lite-log-segment");
-                if (isMaker && looks.incrementAndGet() == 4) { // its last look before it keeps the segment
+                if (isMaker && looks.incrementAndGet() == 6) { // its last look before it keeps the segment
                     made.countDown();
                     Waits.until("the log is closed", () -> closed.getCount() == 0);
                 }
