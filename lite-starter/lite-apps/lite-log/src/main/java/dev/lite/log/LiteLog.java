@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +34,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LiteLog implements AutoCloseable {
     private static final int SPARE_FRAME_BYTES_MAX = 1 << 20;
+    /** Of all but one: those of 4,096 threads with small entries, or of 16 with the largest. */
+    private static final int SPARES_BYTES_MAX = 16 << 20;
 
     private final Lite lite;
     private final CompletableFuture<String> ended;
@@ -45,10 +48,11 @@ public final class LiteLog implements AutoCloseable {
     private final Appender appender;
     private final BatchAppender batches;
     private final long transactionBytesMax;
-    /** Frames for appends: one that costs one exchange, and the rest, as many as threads that have appended at the same time. */
+    /** Frames for appends: one that costs one exchange, and others for threads that append at the same time. */
     private final AtomicReference<@Nullable Frame> spare = new AtomicReference<>();
 
     private final ConcurrentLinkedQueue<Frame> spares = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger sparesBytes = new AtomicInteger();
     private final Object cleaning = new Object();
 
     @GuardedBy("cleaning")
@@ -137,10 +141,20 @@ public final class LiteLog implements AutoCloseable {
         frame.endTransaction();
         long position = appender.commit(frame);
         frame.clear();
-        if (frame.capacity() <= SPARE_FRAME_BYTES_MAX && !spare.compareAndSet(null, frame)) {
-            spares.add(frame);
-        }
+        keep(frame);
         return position;
+    }
+
+    private void keep(Frame frame) {
+        int bytes = frame.capacity();
+        if (bytes > SPARE_FRAME_BYTES_MAX || spare.compareAndSet(null, frame)) {
+            return;
+        }
+        if (sparesBytes.addAndGet(bytes) <= SPARES_BYTES_MAX) {
+            spares.add(frame);
+        } else {
+            sparesBytes.addAndGet(-bytes);
+        }
     }
 
     private Frame takeFrame() {
@@ -152,8 +166,12 @@ public final class LiteLog implements AutoCloseable {
         Frame frame = spare.getAndSet(null);
         if (frame == null) {
             frame = spares.poll();
+            if (frame == null) {
+                return new Frame();
+            }
+            sparesBytes.addAndGet(-frame.capacity());
         }
-        return frame != null ? frame : new Frame();
+        return frame;
     }
 
     /**

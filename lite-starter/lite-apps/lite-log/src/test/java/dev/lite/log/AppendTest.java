@@ -15,6 +15,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.testing.CommitChecker;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -23,9 +24,11 @@ import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
@@ -204,6 +207,32 @@ class AppendTest {
         assertThat(threads.getCurrentThreadAllocatedBytes() - before)
                 .as("bytes for 10,000 appends")
                 .isLessThan(10_000);
+    }
+
+    /** They have memory outside of the heap. */
+    @Test
+    void aLogKeepsFewOfTheLargeFramesThatManyThreadsUsedAtOnce() {
+        CountDownLatch reserved = new CountDownLatch(60);
+        Lite lite = FaultySession.of(fixture.session(0), (executed, operation) -> {
+            if (executed && operation.equals("fetchAdd")) {
+                reserved.countDown();
+                Waits.until("all threads have a frame", () -> reserved.getCount() == 0);
+            }
+        });
+        LiteLog log = new LiteLogs(lite).create("frames", small().withSegmentBytes(40 << 20));
+        byte[] entry = new byte[500_000];
+        List<Thread> threads = IntStream.range(0, 60)
+                .mapToObj(i -> Thread.ofPlatform()
+                        .start(() -> assertThat(log.append(entry)).isNotNegative()))
+                .toList();
+        threads.forEach(Waits::join);
+        Collection<?> spares = Inside.field(log, "spares", Collection.class);
+        long bytes = spares.stream()
+                .mapToLong(frame -> ((Frame) frame).capacity())
+                .sum();
+        assertThat(bytes).isBetween((long) entry.length, 16L << 20);
+        assertThat(LogPosition.segment(log.append(entry))).isZero();
+        log.close();
     }
 
     @Test
