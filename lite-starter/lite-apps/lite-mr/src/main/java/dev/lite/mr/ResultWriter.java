@@ -90,11 +90,20 @@ final class ResultWriter {
                 channel.force(true); // else the name could be on the disk before the content
                 Files.move(part, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
                 forceDirectory(path);
-            } finally {
-                Files.deleteIfExists(part);
+            } catch (Throwable e) {
+                deletePart(part, e);
+                throw e;
             }
         } catch (IOException e) {
             throw new MrException("cannot write file %s: %s".formatted(path, e), e);
+        }
+    }
+
+    private static void deletePart(Path part, Throwable reason) {
+        try {
+            Files.deleteIfExists(part);
+        } catch (IOException e) {
+            reason.addSuppressed(e);
         }
     }
 

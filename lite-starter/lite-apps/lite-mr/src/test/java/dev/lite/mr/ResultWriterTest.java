@@ -15,11 +15,14 @@ import dev.lite.mr.data.Run;
 import dev.lite.mr.jobs.WordCount;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordingFile;
 import org.jspecify.annotations.Nullable;
@@ -70,6 +73,32 @@ class ResultWriterTest {
         assertThatThrownBy(() -> write(LARGE, Output.lmr("large"), Map.of("memcpy", first, "free", second)))
                 .isSameAs(first)
                 .hasSuppressedException(second);
+    }
+
+    @Test
+    void aPartOfAFileThatCannotBeDeletedDoesNotHideWhyTheFileCouldNotBeWritten() {
+        LiteException first = new LmrUnavailableException("a worker is lost");
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    replaceByFullDirectories(directory);
+                    throw first;
+                });
+        JobSpec spec = JobSpec.of(WordCount.class, Input.lmr("input"));
+        ResultWriter writer = new ResultWriter(
+                failing(Lite.class, Map.of(), memory),
+                spec.withOutput(Output.file(directory.resolve("out"))),
+                new WordCount());
+        assertThatThrownBy(() -> writer.write(SMALL)).isSameAs(first);
+        assertThat(first.getSuppressed()).singleElement().isInstanceOf(DirectoryNotEmptyException.class);
+    }
+
+    private static void replaceByFullDirectories(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            for (Path file : files.toList()) {
+                Files.delete(file);
+                Files.createDirectories(file.resolve("inside"));
+            }
+        }
     }
 
     /** Else the result would be taken for lost, and written again under a name that exists. */
