@@ -17,7 +17,7 @@ public final class Inside {
         }
     }
 
-    /** Sets a field of an object's class that is not final. */
+    /** Sets a field of an object's class; also a final one, unless the class is a record. */
     public static void set(Object object, String name, Object value) {
         try {
             Field field = object.getClass().getDeclaredField(name);

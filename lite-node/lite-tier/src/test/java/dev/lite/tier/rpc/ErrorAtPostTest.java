@@ -15,7 +15,6 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.ValueLayout;
-import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.PriorityQueue;
@@ -135,22 +134,12 @@ class ErrorAtPostTest {
             server.receive(LONG).reply(new byte[1]);
             assertThat(first).succeedsWithin(LONG);
             RpcBinding binding = Inside.field(client, "binding", RpcBinding.class);
-            moveRing(binding);
+            Inside.set(binding, "ringOffset", Long.MAX_VALUE / 2);
             Waits.until("the role is free", binding.peer.pollRole()::take);
             binding.peer.pollRole().release();
 
             posts.of(client, binding);
             session.close();
-        }
-    }
-
-    private static void moveRing(RpcBinding binding) {
-        try {
-            Field offset = RpcBinding.class.getDeclaredField("ringOffset");
-            offset.setAccessible(true);
-            offset.setLong(binding, Long.MAX_VALUE / 2);
-        } catch (ReflectiveOperationException e) {
-            throw new LinkageError("a binding has no ring", e);
         }
     }
 }
