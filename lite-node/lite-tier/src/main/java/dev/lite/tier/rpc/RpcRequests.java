@@ -186,7 +186,7 @@ final class RpcRequests {
                             .formatted(target, length, slot.replyCapacity));
         }
         if (!isReply) {
-            throw WireError.exception(status, bytes(slot, length), target + ": ");
+            throw WireError.exception(status, bytes(slot, length), target.toString());
         }
         return length;
     }

@@ -542,7 +542,7 @@ public final class ChannelCaller implements AutoCloseable {
                     "%s: unknown status %d of the server: %s"
                             .formatted(memory.name(), status, new String(text, StandardCharsets.UTF_8)));
         }
-        throw WireError.exception(status, text, memory.name() + ": ");
+        throw WireError.exception(status, text, memory.name());
     }
 
     private boolean isDropped(int slot) {

@@ -49,15 +49,19 @@ public final class WireError {
      * RpcStatus#UNKNOWN}.
      *
      * @param code the number of a {@link LiteException.Code}
-     * @param prefix put before the message
+     * @param what put before the message, unless that names it already; empty for nothing
      */
-    public static LiteException exception(int code, byte[] bytes, String prefix) {
+    public static LiteException exception(int code, byte[] bytes, String what) {
         if (code != LiteException.Code.RPC_FAILED.number() || bytes.length < PREFIX_BYTES) {
-            return LiteException.Code.exception(code, prefix + new String(bytes, StandardCharsets.UTF_8));
+            return LiteException.Code.exception(code, about(what, new String(bytes, StandardCharsets.UTF_8)));
         }
         ByteBuffer words = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         String message = new String(bytes, PREFIX_BYTES, bytes.length - PREFIX_BYTES, StandardCharsets.UTF_8);
-        return rpcFailed(words.getInt(), words.getInt(), prefix + message);
+        return rpcFailed(words.getInt(), words.getInt(), about(what, message));
+    }
+
+    private static String about(String what, String message) {
+        return message.contains(what) ? message : what + ": " + message;
     }
 
     private static RpcFailedException rpcFailed(int number, int handlerCode, String message) {

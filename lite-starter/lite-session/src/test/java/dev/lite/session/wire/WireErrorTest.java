@@ -23,8 +23,15 @@ class WireErrorTest {
     void everyStatusSurvivesTheWire() {
         for (RpcStatus status : RpcStatus.values()) {
             byte[] bytes = WireError.bytes(new RpcFailedException(status, Integer.MIN_VALUE, "why", null), 100);
-            assertIs(WireError.exception(RPC_FAILED, bytes, "f: "), status, Integer.MIN_VALUE, "f: why");
+            assertIs(WireError.exception(RPC_FAILED, bytes, "f"), status, Integer.MIN_VALUE, "f: why");
         }
+    }
+
+    @Test
+    void aMessageThatNamesWhatFailedIsNotPrecededByTheSameWords() {
+        String message = "nobody serves the function \"f\" at node n1";
+        byte[] bytes = WireError.bytes(RpcStatus.NOT_SERVED, 0, message, 100);
+        assertIs(WireError.exception(RPC_FAILED, bytes, "function \"f\" at node n1"), RpcStatus.NOT_SERVED, 0, message);
     }
 
     @Test
@@ -38,7 +45,7 @@ class WireErrorTest {
     @Test
     void aStatusOfANewerPeerIsUnknownAndIsNamed() {
         byte[] bytes = {77, 0, 0, 0, 9, 0, 0, 0, 'n', 'o'};
-        assertIs(WireError.exception(RPC_FAILED, bytes, "f: "), RpcStatus.UNKNOWN, 9, "unknown status 77: f: no");
+        assertIs(WireError.exception(RPC_FAILED, bytes, "f"), RpcStatus.UNKNOWN, 9, "unknown status 77: f: no");
         assertIs(WireError.exception(RPC_FAILED, new byte[] {'n', 'o'}, ""), RpcStatus.UNKNOWN, 0, "no");
     }
 
@@ -46,7 +53,7 @@ class WireErrorTest {
     void otherErrorsHaveOnlyTheirMessage() {
         byte[] bytes = WireError.bytes(new LmrFreedException("was freed"), 100);
         assertThat(bytes).asString(StandardCharsets.UTF_8).isEqualTo("was freed");
-        assertThat(WireError.exception(LiteException.Code.LMR_FREED.number(), bytes, "h: "))
+        assertThat(WireError.exception(LiteException.Code.LMR_FREED.number(), bytes, "h"))
                 .isInstanceOf(LmrFreedException.class)
                 .hasMessage("h: was freed");
     }
