@@ -11,15 +11,25 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 
 /** Explains why the application could not attach to its node, at which socket, and what to do. */
 final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttachFailedException> {
+    private static final String CONTAINER = " In a container mount the socket's directory, not the socket itself.";
 
     @Override
     protected FailureAnalysis analyze(Throwable rootFailure, LiteAttachFailedException cause) {
         Path socket = cause.socket();
         Throwable reason = cause.getCause();
+        String why = String.valueOf(reason == null ? cause.getMessage() : reason.getMessage());
         String description =
-                "The application could not attach to this host's LITE node by the Unix socket %s (property lite.client.socket): %s"
-                        .formatted(socket, reason == null ? cause.getMessage() : reason.getMessage());
+                "The application could not attach to this host's LITE node%s (property lite.client.socket): %s"
+                        .formatted(
+                                why.contains(socket.toString()) ? "" : " by the Unix socket " + socket,
+                                withoutAdvice(why));
         return new FailureAnalysis(description, action(socket, reason), cause);
+    }
+
+    /** The action has it. */
+    private static String withoutAdvice(String why) {
+        int advice = why.indexOf("; check ");
+        return advice < 0 ? why : why.substring(0, advice);
     }
 
     private static String action(Path socket, @Nullable Throwable reason) {
@@ -38,10 +48,12 @@ final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttach
         }
         if (!Files.exists(socket)) {
             return "There is no such file. Start a lite-node on this host, or set lite.client.socket to the socket of a running one."
+                    + CONTAINER
                     + " To wait for the node set lite.client.start-deadline."
                     + disable;
         }
         return "Check that the lite-node of this host runs (a killed one leaves its socket file behind) and that this user has write permission on the socket."
+                + CONTAINER
                 + disable;
     }
 }

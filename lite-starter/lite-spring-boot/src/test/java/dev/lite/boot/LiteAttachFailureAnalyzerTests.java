@@ -88,6 +88,18 @@ class LiteAttachFailureAnalyzerTests {
                 .doesNotContain("leaves its socket file behind");
     }
 
+    @Test
+    void theDescriptionHasTheSocketOnceAndLeavesTheAdviceToTheAction(@TempDir Path directory) {
+        Path socket = directory.resolve("node.sock");
+        String why = "no LITE node at %s: there is no such socket".formatted(socket);
+        FailureAnalysis analysis = analyze(socket, new NodeUnreachableException(why + "; check that lite-node runs"));
+        assertThat(analysis.getDescription())
+                .containsOnlyOnce(socket.toString())
+                .endsWith(why);
+        assertThat(analyze(socket, new NodeUnreachableException("x")).getDescription())
+                .containsOnlyOnce(socket.toString());
+    }
+
     private static FailureAnalysis analyze(Path socket, RuntimeException reason) {
         LiteAttachFailedException failure = new LiteAttachFailedException(socket, reason);
         return new LiteAttachFailureAnalyzer().analyze(failure, failure);
