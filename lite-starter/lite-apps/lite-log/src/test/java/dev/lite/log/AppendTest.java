@@ -227,9 +227,8 @@ class AppendTest {
                 .toList();
         threads.forEach(Waits::join);
         Collection<?> spares = Inside.field(log, "spares", Collection.class);
-        long bytes = spares.stream()
-                .mapToLong(frame -> ((Frame) frame).capacity())
-                .sum();
+        long bytes =
+                spares.stream().mapToLong(frame -> ((Frame) frame).capacity()).sum();
         assertThat(bytes).isBetween((long) entry.length, 16L << 20);
         assertThat(LogPosition.segment(log.append(entry))).isZero();
         log.close();
