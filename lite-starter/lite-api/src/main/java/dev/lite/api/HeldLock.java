@@ -14,13 +14,13 @@ public interface HeldLock extends AutoCloseable {
     /**
      * Whether the lock is still held: neither released, nor lost. A lock is lost with its session, or when the cluster removed
      * the session's node and passed the lock on. In the second case, operations on handles of an attached session throw {@link
-     * LmrUnavailableException} until the application has closed the lost lock. Answers false also if the node does not say.
+     * LmrUnavailableException} until the application has closed the lost lock. Also returns false if the node does not answer.
      */
     boolean isHeld();
 
     /**
-     * {@code LT_unlock}: releases the lock; the longest waiter gets it next. Does not wait for that. A second call does nothing;
-     * neither does a call after the lock was lost.
+     * {@code LT_unlock}: releases the lock, without waiting for the next holder; the longest waiter gets it next. A second call does
+     * nothing; neither does a call after the lock was lost.
      */
     @Override
     void close();

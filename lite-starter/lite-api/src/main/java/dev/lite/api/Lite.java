@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A session with this host's node ({@code LT_join} in Table 1 of the paper). Open one with {@link #attach}, or let the Spring
- * Boot starter inject it. Closing it unmaps every handle and frees the LMRs with {@link Lifetime#SESSION}.
+ * Boot starter inject it. {@link #close} unmaps every handle and frees the LMRs with {@link Lifetime#SESSION}.
  *
  * <pre>{@code
  * AttachOptions options = AttachOptions.to(Path.of("/run/lite/node.sock"), "orders").withReattach(true);
@@ -57,8 +57,7 @@ public interface Lite extends AutoCloseable {
     }
 
     /**
-     * Receives the durations of one blocking operation of 256, or of about that many, from now on; replaces the former sampler. The
-     * others cost nothing.
+     * Sets the sampler, which from now on receives the duration of about one blocking operation of 256. It replaces the former sampler.
      *
      * @param sampler must not block; null for none
      */
@@ -71,14 +70,14 @@ public interface Lite extends AutoCloseable {
     boolean isOpen();
 
     /**
-     * Completes with a reason for people when the session has ended: when it was closed or, without re-attachment, when its node
-     * was lost. Dependent stages run on a virtual thread.
+     * Completes when the session has ended: when it was closed or, without re-attachment, when its node was lost. The value is the
+     * reason, as a text for people. Dependent stages run on a virtual thread.
      */
     CompletionStage<String> ended();
 
     /**
-     * Ends the session. Waiting operations end with {@link SessionLostException}, locks are released, servers and ports are
-     * closed, and memory is freed, in the background if a node does not answer at once. A second call does nothing.
+     * Ends the session. Waiting operations throw {@link SessionLostException}, locks are released, and servers and ports are closed.
+     * LMRs with {@link Lifetime#SESSION} are freed, in the background if a node does not answer at once. A second call does nothing.
      */
     @Override
     void close();
@@ -109,8 +108,8 @@ public interface Lite extends AutoCloseable {
      * @param token the secret that identifies the application where several share a user id, or null
      * @param deadline how long an operation may wait unless the call names its own deadline; positive
      * @param reattach whether the session attaches again after its node was lost
-     * @param lazy whether it attaches at its first use; only with {@code reattach}
-     * @param alternatives sockets of other nodes of this host, in order of preference, which are tried after {@code socket}
+     * @param lazy whether the session attaches at its first use; only with {@code reattach}
+     * @param alternatives sockets of other nodes of this host, in order of preference; they are tried after {@code socket}
      * @param waitersMax how many operations may wait at the same time for a node that is away; at least 1
      */
     record AttachOptions(
@@ -171,17 +170,18 @@ public interface Lite extends AutoCloseable {
         }
 
         /**
-         * With or without re-attachment. A session with it attaches again when its node has restarted: at the next call or, if it
-         * has a handler ({@link LtRpc#register}), by itself. {@link Lite#attach} itself does not retry.
+         * With or without re-attachment. With it, the session attaches again after its node has restarted: at the next operation or, if
+         * the session has a handler ({@link LtRpc#register}), in the background. {@link Lite#attach} itself does not retry.
          *
          * <ul>
-         *   <li>Calls wait for the node up to their deadline, then throw {@link NodeUnreachableException}.
-         *   <li>Operations that were under way are repeated if that does no harm: reads, writes, memset, map, acquiring a lock,
-         *       registering a handler, and a master's operations on its LMR. Others throw {@link SessionLostException}, and may have taken effect or
-         *       not: malloc, fetchAdd, testSet, memcpy, calls, asynchronous operations.
+         *   <li>Operations that begin while the node is away wait for it up to their deadline, then throw {@link
+         *       NodeUnreachableException}.
+         *   <li>Operations in flight at the loss are repeated if that is safe: reads, writes, memset, map, acquiring a lock,
+         *       registering a handler, and a master's operations on its LMR. Others throw {@link SessionLostException}; they may have
+         *       taken effect: malloc, fetchAdd, testSet, memcpy, calls, asynchronous operations.
          *   <li>The node released the session's locks and freed its LMRs with {@link Lifetime#SESSION}. Until the application
-         *       has closed its lost {@link HeldLock}s, operations on handles throw {@link SessionLostException}: what the locks
-         *       protected must not continue without them.
+         *       has closed its lost {@link HeldLock}s, operations on handles throw {@link SessionLostException}: work that relied on
+         *       the locks must not continue.
          *   <li>A handle whose LMR no longer exists throws {@link LmrFreedException}.
          * </ul>
          */
@@ -191,8 +191,8 @@ public interface Lite extends AutoCloseable {
         }
 
         /**
-         * At the first use instead of in {@link Lite#attach}, which then never fails; with re-attachment. The first call that needs the
-         * node attaches, as after a loss. Handlers are served as soon as the node is there. Until then {@link Lite#isOpen} is false.
+         * With or without lazy attachment; turns re-attachment on. A lazy session attaches at its first use, as after a loss, so {@link
+         * Lite#attach} needs no node. Handlers are served as soon as the node is there. Until then {@link Lite#isOpen} is false.
          */
         public AttachOptions withLazy(boolean newLazy) {
             return new AttachOptions(
@@ -206,7 +206,7 @@ public interface Lite extends AutoCloseable {
 
         /**
          * With the sockets of other nodes of this host. The session attaches to the first node that accepts it, {@link #socket} first, and
-         * stays there until that node is lost. After a move to another node, operations that were under way are repeated as after a
+         * stays there until that node is lost. After a change to another node, operations in flight are repeated as after a
          * restart, except for writes and memset: those throw {@link SessionLostException}, because the lost node may still execute them.
          */
         public AttachOptions withAlternatives(List<Path> newAlternatives) {
@@ -214,8 +214,8 @@ public interface Lite extends AutoCloseable {
         }
 
         /**
-         * With another bound for operations that wait for the node while it is away. Further ones throw {@link NodeUnreachableException}
-         * at once, so that a lost node does not block every thread of the application.
+         * With this limit of operations that wait at the same time for a node that is away; at least 1. Further ones throw {@link
+         * NodeUnreachableException} at once, so that a lost node does not block every thread of the application.
          */
         public AttachOptions withWaitersMax(int newWaitersMax) {
             return new AttachOptions(socket, application, token, deadline, reattach, lazy, alternatives, newWaitersMax);

@@ -7,11 +7,11 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What a session has done and what it holds, for metrics and for people. A snapshot; immutable.
+ * A snapshot of what a session has done and what it holds, for metrics and for people. Immutable.
  *
- * @param operations operations since the start of the session, with re-attachment since that of the first one; kinds that never
- *     occurred are missing. Failed operations count too. An embedded session counts only transfers to and from other nodes, for its
- *     whole node: its operations on memory of the same host take nanoseconds
+ * @param operations the operations of the session, including failed ones and, with re-attachment, those before a loss of the node. Kinds
+ *     that never occurred are missing. An embedded session counts only transfers to and from other nodes, and those of its whole node;
+ *     counting operations on memory of the same host, which take nanoseconds, would slow them down
  * @param handles mapped handles
  * @param functions functions that the session serves, sorted
  * @param ports ports that it has open, sorted
@@ -36,7 +36,7 @@ public record LiteStatistics(
     public enum Kind {
         /** {@link LmrHandle#read}; a long one counts once for each window of the session. */
         READ,
-        /** {@link LmrHandle#write}, likewise. */
+        /** {@link LmrHandle#write}; a long one counts once for each window of the session. */
         WRITE,
         /** {@link LmrHandle#fetchAdd}, {@link LmrHandle#testSet} and the methods based on them. */
         ATOMIC,
@@ -58,8 +58,8 @@ public record LiteStatistics(
     /**
      * Operations of one kind.
      *
-     * @param operations their number
-     * @param bytes of data; of calls and answers the bytes that were sent
+     * @param operations the number of operations
+     * @param bytes the number of data bytes; for calls and answers only those that were sent
      */
     public record Count(long operations, long bytes) {
         /** The sum of both. */

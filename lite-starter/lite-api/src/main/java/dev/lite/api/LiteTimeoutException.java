@@ -3,8 +3,8 @@ package dev.lite.api;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The deadline passed before the operation finished. An operation that changes something may still take effect; each method
- * says what holds for it.
+ * The deadline passed before the operation finished. An operation that changes something may still take effect; see the
+ * documentation of the method.
  */
 public final class LiteTimeoutException extends LiteException {
     private static final long serialVersionUID = 1L;

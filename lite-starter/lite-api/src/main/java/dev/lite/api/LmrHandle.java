@@ -13,22 +13,22 @@ import org.jspecify.annotations.Nullable;
  * A mapped LMR: the paper's {@code lh} (§4.1). A handle is valid in this process only, and until it is unmapped or its LMR is
  * freed. Every later use throws {@link LmrFreedException}; a stale handle never reaches the memory of another LMR.
  *
- * <p><b>Threads.</b> Any number of threads may call any method at the same time. LITE does not order reads and writes of the same
- * bytes by different threads, except for words.
+ * <p><b>Threads.</b> Any number of threads may call any method at the same time. Except for words, LITE does not order reads and
+ * writes of the same bytes by different threads.
  *
  * <p><b>Words.</b> A word is an aligned {@code long} or {@code int} in the processors' byte order: little-endian on x86-64 and
  * AArch64. {@link #getLong}, {@link #putLong} and the {@code int} forms are never torn. {@link #fetchAdd}, {@link #testSet} and the
- * methods based on them change a word atomically across the cluster. {@code putLong} and {@code putInt} overwrite the word like a plain
- * store, also a concurrent change. A change of a word <i>publishes</i>: a reader of the new value also sees everything that the writer
- * wrote before it, to any LMR, with calls that had returned. An operation on a word of memory that the node has mapped allocates
- * nothing.
+ * methods based on them change a word atomically across the cluster. {@code putLong} and {@code putInt} are plain
+ * stores: they may overwrite a concurrent atomic change. A change of a word <i>publishes</i>: a thread that reads the new value also
+ * sees all writes, to any LMR, that had returned at the writer before the change. An operation on a word allocates nothing, in attached
+ * applications and, with an embedded node, for memory that the node has mapped.
  *
  * <p><b>Ownership.</b> LITE uses the segments and arrays that are passed in only during the call. With an asynchronous method it
  * owns them until the future is complete.
  *
  * <p><b>Deadlines.</b> Every method waits at most for the session's deadline. An attached application sends it to its node with every
- * operation; the node's configured deadline does not shorten it. The node gets a fifth less, at most 0.5 s, so that its own message
- * about a timeout arrives in time. A node ends an operation after an hour.
+ * operation; the node's configured deadline does not shorten it. The node's deadline is a fifth earlier, but at most 0.5 s, so that its
+ * message about a timeout arrives in time. A node cuts deadlines to one hour.
  *
  * <p><b>Errors.</b> The data methods (read, write, memset and the atomic ones) throw:
  *
@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@link SessionLostException} when the session has ended.
  * </ul>
  *
- * After any error but the first two, a change may have taken effect in whole or in part.
+ * After any error but the first two (bounds, permission), a change may have taken effect in whole or in part.
  */
 public interface LmrHandle extends AutoCloseable {
 
@@ -103,8 +103,8 @@ public interface LmrHandle extends AutoCloseable {
      * completes exactly once: with null when all bytes have arrived, or with the exception that {@code read} would throw.
      * Cancelling the future does not stop the operation.
      *
-     * <p>A platform thread that waits with {@code get} or {@code join} sees to the answers itself, which is the fastest way: keep some
-     * operations under way and wait for the oldest one. Stages that depend on the future run on virtual threads.
+     * <p>A platform thread that waits with {@code get} or {@code join} polls for the completions itself. So the fastest way is to keep
+     * several operations in flight and wait for the oldest one. Dependent stages run on virtual threads.
      *
      * <p>Errors that are known at once (bounds, permission) are thrown by this call. When the session has reached its limit of
      * asynchronous operations (1,024), this call waits for one of them to end.
@@ -183,14 +183,14 @@ public interface LmrHandle extends AutoCloseable {
     }
 
     /**
-     * Atomically sets a 64-bit word, and returns its previous value. Repeats {@link #testSet} until no other change comes in between.
-     * For parameters and permission see there.
+     * Atomically sets a 64-bit word, and returns its previous value. Repeats {@link #testSet} until no concurrent change intervenes.
+     * Parameters and permission are those of {@code testSet}.
      */
     default long getAndSet(long offset, long value) {
         return Words.getAndSet(this, offset, value);
     }
 
-    /** {@link #testSet}, which returns whether the word was set. */
+    /** Like {@link #testSet}, but returns whether the word was set. */
     default boolean compareAndSet(long offset, long expected, long value) {
         return testSet(offset, expected, value) == expected;
     }
@@ -241,16 +241,16 @@ public interface LmrHandle extends AutoCloseable {
     }
 
     /**
-     * Which nodes store the bytes, ordered by offset; adjacent ranges on one node are joined. Needs {@link Permission#MASTER}: only
-     * a master knows where an LMR is stored (paper §4.1).
+     * Returns which nodes store the bytes, ordered by offset; adjacent ranges on one node are joined. Needs {@link Permission#MASTER}:
+     * only a master may know where an LMR is stored (paper §4.1).
      *
      * @throws LmrPermissionException when this is not a master's handle
      */
     List<Extent> extents();
 
     /**
-     * Sets the permissions of a principal on this LMR; they replace all that were granted to it before. When this returns, the
-     * principal's existing handles have lost the permissions that it no longer has. Several principals may be masters. Needs {@link
+     * Sets the permissions of a principal on this LMR, in place of all former grants to it. When this returns, the principal's existing
+     * handles have lost the permissions that the principal no longer has. Several principals may be masters. Needs {@link
      * Permission#MASTER}.
      *
      * @param principal the name of an application in the nodes' configuration; it may still be unknown there
@@ -300,25 +300,25 @@ public interface LmrHandle extends AutoCloseable {
      * @throws LmrPermissionException when this is not a master's handle
      * @throws LimitExceededException when that node has too little free memory, or too little for this principal; nothing was moved
      * @throws NodeUnreachableException when the node is not alive or does not answer
-     * @throws LmrUnavailableException when another master changed the LMR at the same time, or a node that has bytes of it restarted with a
-     *     new arena, so that these are lost; nothing was moved
+     * @throws LmrUnavailableException when another master changed the LMR at the same time, or when bytes of it are lost because their
+     *     node restarted with a new arena; nothing was moved
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
      * @throws LiteTimeoutException when the deadline passed first; the move is completed or undone in the background
      */
     void moveTo(String node);
 
     /**
-     * {@code LT_unmap}: releases the handle; the LMR stays. Waits for operations of other threads that are under way. A second call
-     * does nothing; neither does a call after the LMR was freed or the session has ended.
+     * {@code LT_unmap}: releases the handle; the LMR stays. Waits for operations of other threads on this handle. A second call does
+     * nothing; neither does a call after the LMR was freed or the session has ended.
      *
      * @throws LiteTimeoutException when those operations had not ended at the deadline, or the node did not answer; the handle is unusable
-     *     all the same, and another call tries again
+     *     from then on, and another call tries again to release it
      */
     void unmap();
 
     /**
-     * {@code LT_free}: frees the LMR for all processes. Nodes with a mapping are notified, and the memory is reused only after none
-     * of them can access it. Returns when the memory is free, or at the deadline; the rest is then done in the background. Needs
+     * {@code LT_free}: frees the LMR for all processes. Nodes with a mapping are notified; the memory is reused only when none of them
+     * can access it any more. Returns when the memory is free, or at the deadline; then the node continues in the background. Needs
      * {@link Permission#MASTER}.
      *
      * @throws LmrPermissionException when this is not a master's handle
@@ -329,14 +329,14 @@ public interface LmrHandle extends AutoCloseable {
     void free();
 
     /**
-     * This handle with another priority for its operations, never above that of the session's principal. The view shares the mapping:
-     * {@link #unmap} of one ends both. Its control operations (grant, move, unmap, free) have no priority. Sends nothing.
+     * Returns a view of this handle whose data operations have this priority, never above that of the session's principal. Both share
+     * the mapping: {@link #unmap} of one ends both. Control operations (grant, move, unmap, free) have no priority. Sends nothing.
      */
     LmrHandle withPriority(Priority priority);
 
     /**
-     * The handle that does the work: this one, unless it only stands for another, as one that is mapped at its first use does. For
-     * implementations of {@link LtMemory}, which get handles from applications.
+     * Returns the handle that this one delegates to, for example if it maps its LMR at its first use; otherwise this handle. For
+     * implementations of {@link LtMemory}, not for applications.
      */
     default LmrHandle unwrap() {
         return this;

@@ -23,8 +23,8 @@ import java.util.Objects;
  * <p>Reading or writing an element is one {@link LmrHandle#read} or {@link LmrHandle#write}: it is not atomic. Permissions,
  * deadlines and errors are those of {@link LmrHandle}. An index outside the array throws {@link LmrBoundsException}.
  *
- * <p>Any thread. The view owns nothing: it works as long as its handle does, and need not be closed. Making one asks the handle for its
- * size, which maps the LMR of a handle that is mapped at its first use.
+ * <p>Any thread. The view owns nothing: it works as long as its handle does, and need not be closed. Creating a view asks the handle for
+ * its size. If the handle maps its LMR at its first use, this is that use.
  */
 public final class LmrStructs {
     private final LmrHandle handle;

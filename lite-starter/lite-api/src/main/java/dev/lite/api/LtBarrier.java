@@ -14,8 +14,8 @@ public interface LtBarrier {
      * {@code LT_barrier}: arrives at the barrier and waits until all parties of the round have arrived. Every call counts as one
      * party, so several threads of one session are several parties.
      *
-     * @return the number of the round; the same for all parties. Numbers start at 0, and again when no session has used the
-     *     barrier for a minute
+     * @return the number of the round; the same for all parties. Numbers start at 0. After no session has used the barrier for a
+     *     minute, they start at 0 again
      * @throws BarrierBrokenException when another party died or reached its deadline before all had arrived; the next call starts a
      *     new round
      * @throws LiteTimeoutException when the deadline passed first; the round is broken for the other parties

@@ -28,9 +28,10 @@ public interface LtLock {
     HeldLock acquire(Duration deadline);
 
     /**
-     * Acquires the lock if it is free and no one waits for it. Waits at most for the session's deadline, for the answer.
+     * Acquires the lock if it is free and nobody waits for it. Does not wait for the lock, but for the node's answer, at most for the
+     * session's deadline.
      *
-     * @return the held lock, or empty
+     * @return the held lock, or empty if it is not free
      * @throws LmrUnavailableException when the node that stores the lock is lost
      */
     Optional<HeldLock> tryAcquire();

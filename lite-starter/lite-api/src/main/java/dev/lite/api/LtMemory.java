@@ -7,10 +7,11 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Named remote memory (paper Table 1, §4). Sizes and offsets are in bytes. Every method may be called by any number of threads, blocks at
- * most until its deadline, and throws {@link SessionLostException} when the session has ended.
+ * Creates, maps and copies remote memory regions, named or anonymous (paper Table 1, §4). Sizes and offsets are in bytes. Any number of
+ * threads may call any method. A method blocks at most until its deadline, and throws {@link SessionLostException} when the session has
+ * ended.
  *
- * <p>The caller owns the handles that are returned, and unmaps or closes them. The end of the session unmaps the rest.
+ * <p>The caller owns the returned handles, and unmaps or closes them. The end of the session unmaps the rest.
  */
 public interface LtMemory {
 
@@ -30,9 +31,9 @@ public interface LtMemory {
     LmrHandle malloc(LmrSpec spec);
 
     /**
-     * Maps the LMR with the name of {@code spec}, or creates it if there is none: the call for services that restart and have
-     * replicas. Atomic across the cluster: of several callers one creates the LMR, and all map the same one. The handle has
-     * exactly {@code permissions}, in either case.
+     * Maps the LMR with the name of {@code spec}, or creates it if there is none. Use it in services that restart or have replicas. It is
+     * atomic across the cluster: of several concurrent callers one creates the LMR, and all map the same one. In either case the handle
+     * has exactly {@code permissions}.
      *
      * <p>Size and default permissions of an existing LMR must be those of {@code spec}. Its placement and lifetime are not
      * compared: operators may move an LMR.
@@ -138,7 +139,7 @@ public interface LtMemory {
     }
 
     /**
-     * {@code LT_map} by id, for anonymous LMRs: the creator sends the id to its peers. The node that created the LMR answers, not the
+     * {@code LT_map} by id, for anonymous LMRs: the creator sends the id to its peers. This asks the node that created the LMR, not the
      * directory, so millions of such LMRs are possible.
      *
      * @param id the id from {@link LmrHandle#id}
@@ -160,12 +161,13 @@ public interface LtMemory {
 
     /**
      * Creates an LMR with the content of existing memory: {@link #malloc} of {@code spec}, then a copy of the segment's bytes. The LMR
-     * becomes visible to others when its content is complete. The segment stays the caller's; later changes to it do not change the
-     * LMR, because a node serves LMRs only from memory that it registered with the fabric.
+     * becomes visible to others when its content is complete. The caller keeps the segment; later changes to it do not change the
+     * LMR.
      *
-     * <p>Waits at most for the session's deadline. Throws what {@link #malloc} throws; nothing is allocated then.
+     * <p>Waits at most for the session's deadline. Throws the exceptions of {@link #malloc}; nothing is allocated then.
      *
-     * @param spec its size must be the size of the segment
+     * @param spec its size must be that of the segment
+     * @param segment read only during this call
      * @throws IllegalArgumentException when the sizes differ
      */
     LmrHandle register(LmrSpec spec, MemorySegment segment);

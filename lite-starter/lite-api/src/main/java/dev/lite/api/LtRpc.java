@@ -11,18 +11,18 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
 /**
- * Calls and messages (paper §5.1). Applications serve functions at their node; callers name the node and the function. Any thread may
- * call any method here and of the objects that are returned. Every method throws {@link SessionLostException} when the session has
- * ended.
+ * Calls and messages (paper §5.1). Applications serve functions at their node. Callers name the function, and the node or {@linkplain
+ * #bindAny any node}. Any thread may call any method of this interface and of the objects it returns. Every method throws {@link
+ * SessionLostException} when the session has ended.
  *
  * <p><b>Delivery.</b> A call is executed at most once. After a {@link LiteTimeoutException} or a {@link NodeUnreachableException} it may
  * have been executed or not.
  *
  * <p><b>Limits.</b> Requests and replies have at most {@value #MESSAGE_BYTES_MAX} bytes; put larger data into an LMR and send its id
- * or name. A caller that is faster than the server waits, up to its deadline. Names of functions and ports: see {@link #checkName}.
+ * or name. A caller that is faster than the server waits, up to its deadline. {@link #checkName} has the rules for names of functions
+ * and ports.
  *
- * <p><b>Ownership.</b> Arrays and segments that are passed in are used only during the call, also by the asynchronous methods, which
- * copy them.
+ * <p><b>Ownership.</b> LITE uses arrays and segments that are passed in only until the method returns. Asynchronous methods copy them.
  */
 public interface LtRpc {
     /** The longest request and the longest reply, in bytes. */
@@ -68,13 +68,13 @@ public interface LtRpc {
     /**
      * Prepares calls of one function at any live node that serves it. Sends nothing.
      *
-     * <p>The session's own node comes first. Of the others, a call goes to the one with the fewest calls under way from this session's
-     * clients of the function; equal ones take turns. A node that is not connected, or that answers {@link RpcStatus#NOT_SERVED} or
-     * {@link RpcStatus#OVERLOADED}, is passed over for a second, and the call goes to the next one. A call that may have been executed is
-     * never repeated. Other nodes find a function shortly after it is served.
+     * <p>A call goes to the session's own node if that serves the function. Otherwise it goes to the node with the fewest calls in flight
+     * from this session's clients of the function; equal nodes take turns. If a node is not connected, or answers {@link
+     * RpcStatus#NOT_SERVED} or {@link RpcStatus#OVERLOADED}, the call goes to the next node, and further calls skip that node for a second.
+     * A call that may have been executed is never repeated. Other nodes find a new function after a moment.
      *
-     * <p>Calls throw what {@link #call} throws; {@link RpcFailedException} with {@link RpcStatus#NOT_SERVED}, at once, when no node
-     * that is connected serves the function; and {@link ClusterUnavailableException} when the first call cannot read the directory.
+     * <p>Besides the exceptions of {@link #call}, calls throw {@link RpcFailedException} with {@link RpcStatus#NOT_SERVED}, at once, when
+     * no connected node serves the function; and {@link ClusterUnavailableException} when the first call cannot read the directory.
      *
      * @throws LimitExceededException when the function's name has a bad length
      */
@@ -110,8 +110,8 @@ public interface LtRpc {
     }
 
     /**
-     * Calls the function at several nodes at the same time and waits until each has answered or failed. What {@link #call} throws
-     * becomes the outcome of that node.
+     * Calls the function at several nodes at the same time and waits until each has answered or failed. A {@link LiteException} of a call
+     * becomes the outcome of its node.
      *
      * @param nodes the nodes' names; a duplicate is called once
      * @param deadline the deadline of each call
@@ -153,14 +153,14 @@ public interface LtRpc {
     }
 
     /**
-     * {@code LT_send}: puts a message into the queue of a port at a node, and returns when it is there. A queue has room for 256
+     * {@code LT_send}: puts a message into the queue of a port at a node, and returns when it is in the queue. A queue has room for 256
      * messages; when it is full, the sender waits.
      *
-     * @param message at most {@value #MESSAGE_BYTES_MAX} bytes
+     * @param message at most {@value #MESSAGE_BYTES_MAX} bytes; used only during this call
      * @throws LimitExceededException when the message is too long
      * @throws RpcFailedException with {@link RpcStatus#NOT_SERVED} when no session has the port open at that node
      * @throws NodeUnreachableException when the node is not connected, or was lost meanwhile; the message may have been delivered
-     * @throws LiteTimeoutException when the queue was full, or no answer came, until the deadline; the message may have been delivered
+     * @throws LiteTimeoutException when the queue stayed full or no answer came before the deadline; the message may have been delivered
      */
     void send(String node, String port, MemorySegment message, Duration deadline);
 

@@ -23,13 +23,13 @@ public sealed interface Placement {
     /**
      * The chunks on these nodes in turn, in the order given.
      *
-     * @throws IllegalArgumentException when the list is empty or contains what cannot be a node's name
+     * @throws IllegalArgumentException when the list is empty or contains an invalid name; see {@link NodeInfo#checkName}
      */
     static Placement on(List<String> nodes) {
         return new OnNodes(nodes);
     }
 
-    /** All bytes on one node; the cluster's nodes take turns from one LMR to the next. Without embedded nodes, as in {@link #spread}. */
+    /** All bytes on one node; the nodes take turns from one LMR to the next. Embedded nodes are chosen as in {@link #spread}. */
     static Placement roundRobin() {
         return RoundRobin.INSTANCE;
     }

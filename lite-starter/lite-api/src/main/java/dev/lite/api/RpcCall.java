@@ -26,14 +26,14 @@ public interface RpcCall {
     String context();
 
     /**
-     * {@code LT_replyRPC}: sends the reply, and returns without waiting for the caller to receive it. An attached application's node
-     * sends it; if it cannot, because it has no memory or the caller's node does not read, the call fails with {@link
-     * RpcStatus#UNKNOWN}, and the node logs that.
+     * {@code LT_replyRPC}: sends the reply, and returns without waiting for the caller to receive it. The node of an attached application
+     * sends it. If the node has no memory for that, or the caller's node does not receive, the call fails with {@link
+     * RpcStatus#UNKNOWN}, and the node logs the failure.
      *
      * @param reply used only during this call
-     * @throws LimitExceededException when it is longer than {@link LtRpc#MESSAGE_BYTES_MAX} or than the caller's buffer; the call is
-     *     still unanswered
-     * @throws LiteTimeoutException when the node did not take it within the session's deadline; likewise
+     * @throws LimitExceededException when the reply is longer than {@link LtRpc#MESSAGE_BYTES_MAX} or than the caller's buffer; the call
+     *     is still unanswered
+     * @throws LiteTimeoutException when the node did not take the reply within the session's deadline; the call is still unanswered
      * @throws IllegalStateException when the call was already answered
      */
     void reply(MemorySegment reply);
@@ -61,9 +61,9 @@ public interface RpcCall {
     void fail(int handlerCode, String message);
 
     /**
-     * Answers that the call was not executed here and will not be, for example because the server's application ends: the caller gets
-     * an {@link RpcFailedException} with {@link RpcStatus#NOT_SERVED} and this message, and a client for any node ({@link LtRpc#bindAny})
-     * calls the next one.
+     * Answers that the call was not executed here and will not be, for example because the server's application ends. The caller gets
+     * an {@link RpcFailedException} with {@link RpcStatus#NOT_SERVED} and this message. A client of {@link LtRpc#bindAny} calls the next
+     * node instead.
      *
      * @param message cut to {@value #FAIL_BYTES_MAX} bytes of UTF-8
      * @throws LiteTimeoutException when the node did not take it within the session's deadline; the call is still

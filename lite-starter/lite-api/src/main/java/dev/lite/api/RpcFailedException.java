@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The called function failed, or the server's side did not accept the call; {@link #status} says which. The message comes from the
- * other side. A handler throws {@link RpcHandlerException} instead.
+ * server's side. To fail a call, a handler throws {@link RpcHandlerException}, not this exception.
  */
 public final class RpcFailedException extends LiteException {
     private static final long serialVersionUID = 1L;

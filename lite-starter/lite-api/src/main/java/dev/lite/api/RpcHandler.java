@@ -11,8 +11,8 @@ public interface RpcHandler {
      * @param call the request and its caller; the handler does not answer it itself
      * @return the reply; not null
      * @throws RpcHandlerException to fail the call with a code and a message for the caller
-     * @throws RuntimeException fails the call, too. LITE logs it at the server, at most once a second for each function. The caller
-     *     only gets {@link RpcStatus#HANDLER_FAILED}
+     * @throws RuntimeException also fails the call; the caller only gets {@link RpcStatus#HANDLER_FAILED}. LITE logs the exception at
+     *     the server, at most once a second for each function
      */
     MemorySegment handle(RpcCall call);
 }

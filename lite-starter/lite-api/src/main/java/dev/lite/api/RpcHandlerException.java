@@ -3,9 +3,9 @@ package dev.lite.api;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A handler throws this to fail a call on purpose. The caller gets an {@link RpcFailedException} with {@link
- * RpcStatus#HANDLER_FAILED}, this code and this message. Of any other exception of a handler, the caller gets neither class nor message.
- * The cause stays at the server.
+ * A handler throws this exception to fail a call on purpose. The caller gets an {@link RpcFailedException} with {@link
+ * RpcStatus#HANDLER_FAILED}, this code and this message, but not the cause. If a handler throws any other exception, the caller gets
+ * neither its class nor its message.
  */
 public class RpcHandlerException extends RuntimeException {
     private static final long serialVersionUID = 1L;

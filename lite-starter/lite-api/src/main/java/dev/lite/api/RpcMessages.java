@@ -3,8 +3,8 @@ package dev.lite.api;
 import java.time.Duration;
 
 /**
- * A port at this session's node, which receives what others send with {@link LtRpc#send}. Any thread; each message goes to one of the
- * receiving threads. The queue has room for 256 messages; further senders wait.
+ * A port at this session's node, which receives the messages of {@link LtRpc#send}. Any thread may call any method; each message goes to
+ * one of the receiving threads. The queue has room for 256 messages; when it is full, senders wait.
  */
 public interface RpcMessages extends AutoCloseable {
     /** The port's name. */

@@ -28,8 +28,8 @@ public interface RpcServer extends AutoCloseable {
     RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline);
 
     /**
-     * Stops serving. Calls that were not received yet fail with {@link RpcFailedException} at their callers; received calls may still
-     * be answered, by a handler too, until their callers' deadlines or the end of this session. A second call does nothing.
+     * Stops serving. Calls that were not received yet fail with {@link RpcFailedException} at their callers. The application and its
+     * handler may still answer received calls, until the callers' deadlines or the end of this session. A second call does nothing.
      */
     @Override
     void close();

@@ -6,8 +6,8 @@ package dev.lite.api;
  */
 public enum RpcStatus {
     /**
-     * LITE knows no more than the message says: a reply that the server's node could not send, a defect of a node, or the number of a
-     * newer peer.
+     * Only the message says more: the server's node could not send the reply, a node has a defect, or a newer peer sent a status that
+     * this version does not know.
      */
     UNKNOWN(0),
     /** No session serves the function, or has the port open, at that node; or the server answered with {@link RpcCall#decline}. */

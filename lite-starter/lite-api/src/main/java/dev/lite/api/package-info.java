@@ -1,5 +1,5 @@
 /**
- * What an application compiles against: named remote memory regions (LMRs), calls, locks, barriers, permissions and errors. Start
+ * The interface for applications: named remote memory regions (LMRs), calls, locks, barriers, permissions and errors. Start
  * with {@link dev.lite.api.Lite#attach}.
  *
  * <p>The terms come from the paper "LITE Kernel RDMA Support for Datacenter Applications" (SOSP 2017); section numbers in this
