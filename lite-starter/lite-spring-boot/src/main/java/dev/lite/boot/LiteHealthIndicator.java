@@ -16,9 +16,9 @@ import org.springframework.boot.health.contributor.Status;
 
 /**
  * Reports whether the session with this host's node is open, and which fabric carries data to each node of the
- * cluster. A check makes one attempt to attach again if the session was lost. It waits at most a second for a node
- * that does not answer. Add it to readiness, not to liveness, which must not depend on a node. Logs a line when the
- * node goes and when it is back, not at each check. Any thread.
+ * cluster. If the session was lost, a check makes one attempt to attach again. It waits at most a second for a node
+ * that does not answer. Add this indicator to readiness, not to liveness, which must not depend on a node. It logs when
+ * the node becomes unavailable and when it is available again, not at each check. Any thread.
  */
 public final class LiteHealthIndicator extends AbstractHealthIndicator {
 

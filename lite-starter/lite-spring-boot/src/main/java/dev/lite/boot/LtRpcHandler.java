@@ -10,21 +10,21 @@ import java.lang.annotation.Target;
 import org.springframework.aot.hint.annotation.Reflective;
 
 /**
- * Marks a bean method that serves a function at this application's node while the context runs. It is registered again after a restart
- * of the node.
+ * Marks a bean method that serves a function at this application's node while the context runs. The function is served again after the
+ * node has restarted.
  *
  * <p>The method has at most one parameter for the request, and optionally one of type {@link RpcCall} for the caller. Request and
  * reply may be a {@code byte[]}, a {@code String} (UTF-8) or a {@link java.lang.foreign.MemorySegment}. With Jackson on the class path
  * they may be of any type that it can map, such as a record (JSON). {@code void} and null send an empty reply. A
- * {@link dev.lite.api.RpcHandlerException} fails the call with its code and message. Any other exception fails it, too; its text stays
- * in this application's log.
+ * {@link dev.lite.api.RpcHandlerException} fails the call with its code and message. Any other exception also fails the call; its text
+ * appears only in this application's log.
  *
- * <p>The method runs on virtual threads and may block. It returns the reply itself; one that returns a future or a publisher, or has
- * Spring's {@code @Async}, on it or on its class, fails the start of the context. See {@link LtRpc#register}. An application with such a
- * method keeps running until its context is closed, like a web server.
+ * <p>The method runs on virtual threads and may block. It returns the reply itself: the start of the context fails if the method returns
+ * a future or a publisher, or if it or its class has Spring's {@code @Async}. See {@link LtRpc#register}. An application with a handler
+ * keeps running until its context is closed, like a web server.
  *
- * <p>The bean must be a singleton. One that is created later, such as one with {@link org.springframework.context.annotation.Lazy}, is
- * served from then on.
+ * <p>The bean must be a singleton. A bean that is created late, such as one with {@link org.springframework.context.annotation.Lazy},
+ * serves its functions from then on.
  */
 @Documented
 @Target(ElementType.METHOD)

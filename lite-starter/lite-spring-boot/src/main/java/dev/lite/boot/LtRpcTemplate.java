@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.core.ParameterizedTypeReference;
 
 /**
- * Calls functions with objects instead of bytes. {@link LtRpcHandler} lists the types; a {@link ParameterizedTypeReference} names a
- * generic one, such as {@code List<Order>}. For errors see {@link LtRpc#call}. Any thread.
+ * Calls functions with objects instead of bytes. {@link LtRpcHandler} lists the types; for a generic type, such as {@code List<Order>},
+ * pass a {@link ParameterizedTypeReference}. For errors see {@link LtRpc#call}. Any thread.
  *
  * <p><b>Deadlines.</b> A call waits at most for the given deadline, or for the session's ({@code lite.client.deadline}, or {@code lite.embedded.deadline}).
  *
  * <p><b>Asynchronous calls.</b> The future completes exactly once: with the reply, or with the exception that {@code call} would throw.
- * The reply is converted on a virtual thread, on which dependent stages run too. Cancelling the future does not stop the call. A
- * request that cannot be converted is reported by the method itself.
+ * A virtual thread converts the reply and runs the dependent stages. Cancelling the future does not stop the call. If the request
+ * cannot be converted, the method itself throws.
  */
 public final class LtRpcTemplate {
 

@@ -9,9 +9,9 @@ import org.springframework.context.annotation.Import;
 import org.springframework.core.annotation.AliasFor;
 
 /**
- * Makes beans of interfaces with {@link LtRpcClient}: of the types given, and of those found in the base packages and below. Without
+ * Registers beans for interfaces with {@link LtRpcClient}: for the given types, and for those in the base packages and below. Without
  * types and packages it scans the package of the annotated class. A bean's name is the interface's full name; an interface that is
- * imported twice is one bean. A client that cannot work fails the start of the context.
+ * imported twice gets one bean. An invalid interface fails the start of the context.
  */
 @Documented
 @Target(ElementType.TYPE)

@@ -7,7 +7,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks an interface whose methods call functions, at a node or at any node that serves them. {@link ImportLtRpcClients} makes it a bean.
+ * Marks an interface whose methods call functions, at one node or at any node that serves them. {@link ImportLtRpcClients} registers a
+ * bean that implements it.
  *
  * <pre>{@code
  * @LtRpcClient(node = "${shop.node}", prefix = "shop/", deadline = "2s")
@@ -19,7 +20,7 @@ import java.lang.annotation.Target;
  * }</pre>
  *
  * <p>A method has at most one parameter for the request, and optionally one of type {@link java.time.Duration} for its deadline. It
- * waits for the reply and returns it, or returns a {@link java.util.concurrent.CompletableFuture} of it. {@code void} and {@code
+ * waits for the reply and returns it, or returns a {@link java.util.concurrent.CompletableFuture} of the reply. {@code void} and {@code
  * Void} ignore the reply. Requests and replies have the types of {@link dev.lite.boot.LtRpcHandler}; null sends an empty request. A
  * default method runs its own code. For errors see {@link dev.lite.boot.LtRpcTemplate}. Any thread.
  */
@@ -28,12 +29,12 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 public @interface LtRpcClient {
     /**
-     * The name of the node that serves the functions. May have placeholders ({@code ${…}}), and is not blank after that. Default: any
-     * live node that serves the function ({@link dev.lite.api.LtRpc#bindAny}).
+     * The name of the node that serves the functions. May have placeholders ({@code ${…}}); the resolved name must not be blank. Default:
+     * any live node that serves the function ({@link dev.lite.api.LtRpc#bindAny}).
      */
     String node() default "";
 
-    /** Put before the name of every function. May have placeholders. */
+    /** A prefix for the name of every function. May have placeholders. */
     String prefix() default "";
 
     /** The deadline of a call, such as {@code 2s} or {@code 500ms}. May have placeholders. Default: the session's deadline. */

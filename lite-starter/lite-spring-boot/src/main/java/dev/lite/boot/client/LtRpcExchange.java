@@ -6,7 +6,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** Names the function that a method of an {@link LtRpcClient} calls. Not needed if it has the method's name and the default deadline. */
+/** Sets the function that a method of an {@link LtRpcClient} calls, and its deadline. Needed only where the defaults do not fit. */
 @Documented
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)

@@ -8,7 +8,8 @@ import java.lang.annotation.Target;
 import org.springframework.aot.hint.annotation.Reflective;
 
 /**
- * Runs a bean method under a lock of the cluster: it is acquired before the method, and released after it has returned or thrown.
+ * Runs a bean method under a lock of the cluster. The lock is acquired before the method, and released after the method has returned
+ * or thrown.
  *
  * <pre>{@code
  * @LiteLock(value = "shop/stock/#{#article}", deadline = "2s")
@@ -18,16 +19,16 @@ import org.springframework.aot.hint.annotation.Reflective;
  * }</pre>
  *
  * <p>If the lock is not acquired before the deadline, the call throws {@link dev.lite.api.LiteTimeoutException} and the method does
- * not run. For other errors see {@link dev.lite.api.LtLock#acquire}. {@link LiteLocks#current} returns the lock, with its fencing
- * token: a method that was paused may have lost the lock.
+ * not run. For other errors see {@link dev.lite.api.LtLock#acquire}. A method that was paused may have lost the lock: pass the fencing
+ * token of {@link LiteLocks#current} with each write.
  *
- * <p><b>Nesting.</b> A method that is called under the lock of the same name, on the same thread, runs under that lock.
+ * <p><b>Nesting.</b> A nested call under the same name, on the same thread, runs under the lock that is already held.
  *
- * <p><b>Order.</b> The lock is outside of the bean's other advice: a transaction commits before the lock is released.
+ * <p><b>Order.</b> The lock encloses the bean's other advice: a transaction commits before the lock is released.
  *
- * <p><b>Limits.</b> The lock is acquired by a proxy of the bean, so calls from the bean to itself ({@code this.take(…)}) do not acquire
- * it. A private, static or final method, one that returns a future or a publisher, and one with Spring's {@code @Async}, on it or on
- * its class, fails the start of the context: the lock would not be held while it runs.
+ * <p><b>Limits.</b> A proxy of the bean acquires the lock, so calls from the bean to itself ({@code this.take(…)}) do not acquire it. The
+ * start of the context fails if the method is private, static or final, if it returns a future or a publisher, or if it or its class
+ * has Spring's {@code @Async}: the lock would not be held while the method's work runs.
  */
 @Documented
 @Target(ElementType.METHOD)

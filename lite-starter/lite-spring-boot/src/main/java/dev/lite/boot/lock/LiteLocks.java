@@ -3,7 +3,7 @@ package dev.lite.boot.lock;
 import dev.lite.api.HeldLock;
 import org.jspecify.annotations.Nullable;
 
-/** The locks that the methods with {@link LiteLock} hold that the current thread is in. */
+/** The locks of the methods with {@link LiteLock} that the current thread is executing. Any thread. */
 public final class LiteLocks {
 
     private static final ScopedValue<Chain> CHAIN = ScopedValue.newInstance();
@@ -17,8 +17,8 @@ public final class LiteLocks {
     /**
      * The lock of the innermost method with {@link LiteLock}. The method's end releases it; do not close it.
      *
-     * @throws IllegalStateException when the thread is not in such a method; also when the method was not called through the bean's
-     *     proxy, or has passed the work on to another thread
+     * @throws IllegalStateException when this thread is not executing such a method: for example when the method was not called through
+     *     the bean's proxy, or has passed its work to another thread
      */
     public static HeldLock current() {
         Chain chain = own();

@@ -17,8 +17,8 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The metrics of an application's session, {@code lite.client.*}. The session counts anyway; a reading sums up. The timer gets one
- * operation of about 256, so that an operation costs no more with metrics than without.
+ * The metrics of an application's session, {@code lite.client.*}. The session keeps its counts also without metrics; a reading adds them
+ * up. The timer records about one operation of 256, so metrics do not slow down the others.
  */
 public final class LiteMetrics implements MeterBinder {
 

@@ -15,14 +15,14 @@ import org.springframework.beans.factory.annotation.Qualifier;
  * Counters(@LiteRegion(value = "shop/counters", size = "1MB") LmrHandle counters) { … }
  * }</pre>
  *
- * <p>The first use of the handle, not its injection, maps the LMR. With a size it creates the LMR if there is none; see {@link
+ * <p>The first use of the handle, not its injection, maps the LMR. With a size it creates a missing LMR; see {@link
  * dev.lite.api.LtMemory#createOrMap(dev.lite.api.LmrSpec, java.util.Set)}. Concurrent first uses map once. A first use that fails
- * throws what {@code LtMemory} throws, and the next use tries again.
+ * throws the exception of {@code LtMemory}, and the next use tries again.
  *
  * <p>Injection points with equal attributes share the handle. The context owns it, and unmaps it after the beans that use it are
  * destroyed; the LMR stays. A field needs {@code @Autowired} as well.
  *
- * <p>An LMR that is created here lies on this session's node. For another placement create it by {@code LtMemory} before the first use.
+ * <p>This session's node stores an LMR that is created here. For another placement create it by {@code LtMemory} before the first use.
  */
 @Documented
 @Target({ElementType.FIELD, ElementType.PARAMETER})
@@ -35,9 +35,9 @@ public @interface LiteRegion {
     /** The LMR's size, such as {@code 64MB} or {@code 4096}. May have placeholders. Default: the LMR must exist. */
     String size() default "";
 
-    /** What the handle allows; at least one. */
+    /** The permissions of the handle; at least one. */
     Permission[] permissions() default {Permission.READ, Permission.WRITE, Permission.ATOMIC};
 
-    /** What an LMR that is created here allows to other principals. Only with a size. */
+    /** The permissions of other principals on an LMR that is created here. Only with a size. */
     Permission[] defaultPermissions() default {};
 }
