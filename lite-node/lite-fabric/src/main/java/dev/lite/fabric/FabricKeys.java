@@ -1,8 +1,8 @@
 package dev.lite.fabric;
 
 /**
- * The keys of a lane or a stream, one for each direction: fresh for each, and known to its two ends only. What one side sends with is
- * what the other one receives with.
+ * The keys of a lane or a stream, one for each direction. They are fresh for each lane or stream, and known only to its two ends. The
+ * sending key of one side is the receiving key of the other.
  *
  * @param send {@value #BYTES} bytes for what this side sends
  * @param receive {@value #BYTES} bytes for what the other side sends

@@ -4,16 +4,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which breaks are armed. A <i>break</i> begins when a thread gives up the poll role and will probably take it again within
- * microseconds. A break that is not armed costs nothing, but what comes in it may be late: the standby thread looks only now and then
- * whether somebody must poll. If the standby thread had to poll, the break was <i>long</i>.
+ * microseconds. A break that is not armed costs nothing, but an event during it may be seen late: the standby thread checks only now
+ * and then whether it must poll. If the standby thread had to poll, the break was <i>long</i>.
  *
  * <p>Time has periods of 2^{@value #PERIOD_SHIFT} ns (17 ms). At the begin of each one, the breaks of the last one decide:
  *
  * <ul>
  *   <li>If there were fewer than {@value #BREAKS_MIN}, the next ones are armed.
- *   <li>If breaks were not armed, that goes on, unless more than {@value #LONG_MAX} were long. Then something was late in about an eighth
- *       of the time. If several threads made the breaks, some of them wait in the breaks of others, and the limit is
- *       {@value #LONG_OF_SEVERAL_MAX}.
+ *   <li>If breaks were not armed, the next ones are not armed either, unless more than {@value #LONG_MAX} were long. With that many,
+ *       events were late in about an eighth of the time. If several threads made the breaks, some of them wait in the breaks of
+ *       others, and the limit is {@value #LONG_OF_SEVERAL_MAX}.
  *   <li>If breaks were armed, the next ones are not armed for a try. When a try fails, the time until the next one doubles, up to
  *       {@value #TRY_EVERY_MAX} periods (1.1 s).
  * </ul>

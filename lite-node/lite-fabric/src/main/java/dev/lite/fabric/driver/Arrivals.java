@@ -10,8 +10,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a peer passed over a connection, by its tag, until it is taken. At most {@value #KEPT_MAX} are kept; the next one drops the
- * oldest. Any thread, also a virtual one.
+ * Keeps the items that a peer passed over a connection, by their tags, until they are taken. Keeps at most {@value #KEPT_MAX}; the next
+ * one drops the oldest. Any thread, also a virtual one.
  *
  * @param <T> such as a descriptor
  */

@@ -35,12 +35,12 @@ import org.jspecify.annotations.Nullable;
  * before it has checked a proof.
  *
  * <p><b>Identity.</b> Each side signs everything that was said with the key of its node ({@link FabricIdentity}), and asks its own
- * identity whether that key, hello and address belong together. So who knows the secret cannot say that it is another node, also not
- * with the recorded messages of that node. Under TLS, proofs and signatures also cover the TLS connection, so nobody can pass the
+ * identity whether that key, hello and address belong together. So a holder of the secret cannot impersonate another node, not even with
+ * recorded messages of that node. Under TLS, proofs and signatures also cover the TLS connection, so nobody can pass the
  * messages on from one TLS connection to another.
  *
- * <p><b>Keys.</b> The exchange is X25519 with a key pair for this lane alone. If one of the nodes asks for it, {@link FabricKeys} result,
- * which also depend on the secret and on everything that was said. Later knowledge of the secret does not reveal them.
+ * <p><b>Keys.</b> The exchange is X25519 with a key pair for this lane alone. If one of the nodes asks for encryption, the exchange
+ * yields {@link FabricKeys}, which also depend on the secret and on all messages. Later knowledge of the secret does not reveal them.
  *
  * <p><b>Streams.</b> A claim of no lanes is for a {@linkplain FabricEndpoint#openStream stream} of a connection: it has the tag of the stream
  * and a part of the connection's number. Neither side sends anything after the verdict, nor reads anything behind it. A stream does not

@@ -16,10 +16,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The directories and files of an arena, and who owns them. Somebody else may have made them before this node, to read its memory
- * or to give it another content. So everything below the root belongs to this user alone: directories and files without links, which
- * no other user may write to. Each directory is opened from the one above it and checked while it is open, and what is in the last
- * one is found from there. So nobody can exchange one of them between the check and the use.
+ * The directories and files of an arena, and the checks of their owners. An attacker may have created them before this node, to read
+ * its memory or to change its content. So everything below the root must belong to this user: directories and files that are no links
+ * and that no other user may write to. Each directory is opened from the one above it and checked while it is open; files are opened
+ * from the last directory. So nobody can replace one of them between the check and the use.
  */
 final class ArenaPath {
     private static final Logger log = LoggerFactory.getLogger(ArenaPath.class);

@@ -5,9 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes unused handles, one block at a time. Objects that are allocated together lie together in the heap, and stay
- * together when the collector moves them. Allocated one by one, each handle would lie among the objects of its
- * {@link MappedLmr}, on its own page and cache line; then an operation on one of 100,000 LMRs takes twice as long. Any
- * thread.
+ * together when the collector moves them. Handles that are allocated one by one lie among the objects of their {@link MappedLmr}s,
+ * each on its own page and cache line. Then an operation on one of 100,000 LMRs takes twice as long. Any thread.
  */
 public final class BlankMappings {
     private static final int BLOCK = 512;

@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Knows how long nodes have been out of the cluster. A node that restarts is back within seconds, so operations on its memory wait for
- * it; a node that has been away for longer than the grace time is lost. Bounded by the number of node ids. Any thread.
+ * Records since when nodes have been out of the cluster. A node that restarts returns within seconds, so operations on its memory wait
+ * for it. A node that has been away for longer than the grace time is lost. Bounded by the number of node ids. Any thread.
  */
 final class Absences {
     private static final Duration GRACE_DEFAULT = Duration.ofSeconds(30);

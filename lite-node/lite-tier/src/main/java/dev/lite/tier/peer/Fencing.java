@@ -25,10 +25,10 @@ import org.slf4j.LoggerFactory;
  * This node's part in the epochs (architecture §9):
  * <ul>
  *   <li>It cuts its links to removed processes, then acknowledges the epoch.
- *   <li>It tells which processes are fenced. Other nodes may take over what a fenced process had. The epoch alone does not
- *       tell: a node that was removed itself is not asked, so it looks whether its own links are cut. A node is gone only
- *       if the last incarnation that it was given is fenced. Only the directory knows that incarnation: a node registers,
- *       connects and maps before the others hear of it.
+ *   <li>It decides which processes are fenced. Other nodes may take over the locks and memory of a fenced process. The epoch
+ *       alone is no proof for a node that was removed itself, since its acknowledgement is not required: it also checks that
+ *       its own links are cut. A node is gone only if its last incarnation is fenced. Only the directory knows that
+ *       incarnation: a node registers, connects and maps before other nodes are notified.
  *   <li>When this node's own registration is lost, it cuts all links before it registers again. It makes new links only
  *       when no process that was removed meanwhile can access its memory.
  * </ul>

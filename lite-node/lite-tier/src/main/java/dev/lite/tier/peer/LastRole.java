@@ -5,8 +5,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets threads that wait for asynchronous operations poll the fabric that such an operation used last. With several fabrics that may be
- * the wrong one for a thread; then the standby thread of the other one ends its operation. Any thread.
+ * Lets threads that wait for asynchronous operations poll the fabric that the last such operation used. With several fabrics a thread
+ * may poll the wrong one; then the standby thread of the right fabric completes its operation. Any thread.
  */
 public final class LastRole implements PollingHelp {
     private volatile @Nullable PollRole role;

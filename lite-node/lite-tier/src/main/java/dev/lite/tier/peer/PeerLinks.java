@@ -42,9 +42,9 @@ import org.slf4j.event.Level;
  * a connected node, the connection stays: the directory may be at fault. If an {@link Epoch} removes a process, its
  * connections are cut, and this node neither makes nor accepts new ones ({@link #setEpoch}).
  *
- * <p>A connection is used only when both nodes have admitted it. Each tells the other so. A removed process that does
- * not know of its removal can still connect, but no node that knows tells it that it is admitted. So it touches nobody's
- * memory, however late the other node closes the connection.
+ * <p>A connection is used only when both nodes have admitted it; each sends the other its admission. A removed process that
+ * does not know of its removal can still connect, but a node that knows never admits it. So it cannot touch the memory of
+ * that node, however late that node closes the connection.
  *
  * <p>Any thread. Each fabric has a {@link PollRole}; one thread ("lite-links") makes connections.
  */

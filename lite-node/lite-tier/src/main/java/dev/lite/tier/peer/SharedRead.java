@@ -9,8 +9,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
- * A read of the directory that many threads want at the same time. They share it: a caller needs one that begins after its call,
- * and all that wait while a read is under way need only the next one. Any thread; blocks.
+ * A read of the directory that concurrent callers share. A caller needs a read that begins after its call. So all callers that arrive
+ * during a read share the next one. Any thread; blocks.
  */
 final class SharedRead {
     private final String what;

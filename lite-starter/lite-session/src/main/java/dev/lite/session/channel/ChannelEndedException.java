@@ -1,8 +1,8 @@
 package dev.lite.session.channel;
 
 /**
- * The channel has ended: one of its ends was closed, or found a wrong value in the memory. Or the caller's end was retired. Use another
- * path, or a new channel.
+ * The channel has ended, because one of its ends was closed or found a wrong value in the memory, or the caller's end was retired. Use
+ * another path, or a new channel.
  */
 public final class ChannelEndedException extends RuntimeException {
     private static final long serialVersionUID = 1L;

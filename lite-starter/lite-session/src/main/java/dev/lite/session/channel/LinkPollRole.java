@@ -13,9 +13,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The poll role of a caller's link. One of the platform threads that wait polls for all; the others look at what they wait for, take the
- * role when it is free, and sleep after a while. The thread that polls sleeps on the connection. When its own wait is over and others
- * sleep, it wakes one of them to poll in its place. Threads are in the memory.
+ * The poll role of a caller's link. One waiting platform thread polls for all. The others check their own condition, take the role when
+ * it is free, and sleep after a while. The polling thread sleeps on the connection. When its own wait is over and others sleep, it wakes
+ * one of them to poll in its place. Threads are in the memory.
  */
 final class LinkPollRole {
     private static final int LOOKERS_PAUSES_MAX = 100;

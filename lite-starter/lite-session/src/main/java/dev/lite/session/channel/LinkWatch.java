@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Polls the links of an application whose threads sleep or do something else. One platform thread, which starts with the first link.
- * A link that is armed is polled once when something comes. Any thread.
+ * Polls the links of an application while the threads that use them sleep or do other work. Has one platform thread, which starts with
+ * the first link. An armed link is polled once when input arrives. Any thread may call.
  */
 public final class LinkWatch implements AutoCloseable {
     private static final long SLEEP_NS = TimeUnit.SECONDS.toNanos(30);

@@ -8,9 +8,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells with one system call which links of an application's servers have something to receive. One thread polls in turn for the handlers
- * of many functions, and a look at each link is a system call, too. So when it looks for one link it looks for all of those; for the
- * others it looks again only if that was a while ago. This only saves time: a link that cannot be here polls for itself. Any thread.
+ * Finds with one system call which links of an application's servers have input. One thread polls in turn for the handlers of many
+ * functions, and polling each link would take one system call per link. So a poll of one link checks all links at once, and polls of the
+ * others use this result while it is recent. This only saves time: a link that cannot be added here polls by itself. Any thread.
  */
 final class ReadyLinks {
     /** From so many links on, a look at all costs less than one at each. */

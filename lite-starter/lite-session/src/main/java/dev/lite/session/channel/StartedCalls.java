@@ -10,8 +10,8 @@ import java.util.function.LongSupplier;
  * The calls of a link that no thread waits for. Exactly one thread ends a call: the one that claims it. That thread then owns the
  * slot. Any thread, in the memory.
  *
- * <p>A claim is of one call, not of whatever call the slot has by now: the sweep reads which call the slot has, then that call's deadline,
- * and then claims that call. If the slot has another call meanwhile, the claim changes nothing, and a reply to that one finds it.
+ * <p>A claim names one call, not only its slot: the sweep reads which call the slot has, then the deadline of that call, and then claims
+ * that call. If the slot has another call by then, the claim has no effect, and the reply to the other call still finds it.
  */
 final class StartedCalls {
     private final ChannelMemory memory;
