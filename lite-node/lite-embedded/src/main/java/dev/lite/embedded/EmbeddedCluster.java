@@ -8,8 +8,8 @@ import java.util.List;
 
 /**
  * A cluster of embedded nodes in this JVM, for tests and single-process tools. The nodes are called {@code node-1}, {@code node-2} and
- * so on. They share a directory within the process, which needs neither ZooKeeper nor a manager, and reach each other as nodes on one
- * host do. Any number of clusters run side by side. Any thread.
+ * so on. Their directory is in the process, so the cluster needs neither ZooKeeper nor a manager. The nodes reach each other like nodes
+ * on one host. Any number of clusters run side by side. Any thread.
  */
 public final class EmbeddedCluster implements AutoCloseable {
     /** The largest number of nodes. Each has its arena, its threads and a connection to every other one. */
@@ -26,7 +26,7 @@ public final class EmbeddedCluster implements AutoCloseable {
      * seconds at most.
      *
      * @param count the number of nodes, 1 to {@value #NODES_MAX}
-     * @param arenaBytes the memory that each node contributes
+     * @param arenaBytes the memory that each node contributes, in bytes
      * @throws IllegalArgumentException if the number is out of range
      * @throws dev.lite.tier.memory.ArenaException if an arena cannot be created
      */
@@ -56,7 +56,7 @@ public final class EmbeddedCluster implements AutoCloseable {
         }
     }
 
-    /** Opens a session with the first node. The caller is trusted to name its principal. */
+    /** Opens a session with the first node as this principal; the node trusts the caller to name it. The caller closes the session. */
     public Lite attach(String principal) {
         return nodes.getFirst().attach(principal);
     }

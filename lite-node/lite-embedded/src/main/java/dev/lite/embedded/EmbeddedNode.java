@@ -29,8 +29,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A node in this JVM. It serves only the code that starts it, and has no socket for other applications. It uses the
- * fabrics on the class path that work on this host. Its memory ends with the process, however that ends. Any thread.
+ * A node in this JVM. It serves only this process, and has no socket for other applications. It uses the fabrics on the class
+ * path that work on this host. Its memory is lost when the process ends, for whatever reason. Any thread. The caller owns the
+ * node and closes it; closing also ends the sessions of {@link #attach}.
  */
 public final class EmbeddedNode implements AutoCloseable {
     /** How long a closing node may move memory to other nodes. */
@@ -149,12 +150,12 @@ public final class EmbeddedNode implements AutoCloseable {
         return secret == null || fabric.equals("shm") ? Map.of() : Map.of("secret", secret);
     }
 
-    /** Opens a session. The caller is trusted to name its principal. */
+    /** Opens a session as this principal; the node trusts the caller to name it. The caller closes the session. */
     public Lite attach(String principal) {
         return node.attach(principal);
     }
 
-    /** Opens a session with a priority, which its operations never exceed. */
+    /** {@link #attach(String)}; the operations of the session have at most this priority. */
     public Lite attach(String principal, Priority priority) {
         return node.attach(principal, Objects.requireNonNull(priority, "priority"));
     }
@@ -168,7 +169,7 @@ public final class EmbeddedNode implements AutoCloseable {
         QosPolicy unused = node.qos().set(Objects.requireNonNull(policy, "policy"));
     }
 
-    /** The node's policy for quality of service, and what it does now. */
+    /** The node's policy for quality of service, and its effect now. */
     public QosStatus qos() {
         return node.qos().status();
     }
@@ -184,8 +185,8 @@ public final class EmbeddedNode implements AutoCloseable {
     }
 
     /**
-     * Moves its memory to other nodes that have room, for at most {@link #DRAIN}. Then ends its sessions and leaves the cluster.
-     * Memory that was not moved is lost. A second call does nothing.
+     * Moves the node's memory to other nodes that have room, for at most {@link #DRAIN}. Then ends its sessions and leaves the
+     * cluster. Memory that was not moved is lost. A second call does nothing, but waits for the first one.
      */
     @Override
     public void close() {

@@ -7,13 +7,13 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configuration of an embedded node. Made by {@link #builder}.
+ * The configuration of an embedded node. Immutable. Start with {@link #builder}.
  *
  * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}
  * @param name the node's name, with the same rules; unique in the cluster
  * @param zookeeper {@code host:port[,host:port…]} of the cluster's ZooKeeper, or null for a cluster of this node alone
  * @param arenaDirectory the parent directory of all arenas, on a memory file system
- * @param arenaBytes the memory that the node contributes; its contents are lost when the node is closed
+ * @param arenaBytes the memory that the node contributes, in bytes; its contents are lost when the node is closed
  * @param deadline the timeout of operations that do not set their own
  * @param fabric the fabric to other nodes: {@code auto} uses all drivers on the class path that work on this host, and prefers shm
  *     (same host only), then rdma, then tcp; {@code shm}, {@code rdma} or {@code tcp} uses only that one
@@ -54,9 +54,9 @@ public record EmbeddedNodeConfig(
     }
 
     /**
-     * A builder with the defaults: a cluster of one node, with 64 MiB in {@code /dev/shm/lite}. Without a ZooKeeper every
-     * configuration names a cluster of its own, after this process; so nodes in one JVM do not meet. With a ZooKeeper and no
-     * cluster's name the cluster is that of this process.
+     * A builder with the defaults: a cluster of one node, with 64 MiB in {@code /dev/shm/lite}. Without a cluster's name, the name is
+     * derived from this process: without a ZooKeeper it is different for every configuration, so nodes in one JVM do not meet; with a
+     * ZooKeeper it is the same for all.
      */
     public static Builder builder() {
         return new Builder();
@@ -101,7 +101,7 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** The memory that the node contributes. */
+        /** The memory that the node contributes, in bytes. */
         public Builder arenaBytes(long bytes) {
             arenaBytes = bytes;
             return this;
