@@ -32,6 +32,9 @@ final class SlotPool {
     /** Values this far apart lie on different cache lines. */
     private static final int STRIDE = 8;
 
+    /** A thread that has waited so long for a slot comes before those that begin to look for one. */
+    private static final long PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(10);
+
     private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long UNWATCHED_POLL_NS = 100_000;
     private static final long RETURNED_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -53,15 +56,13 @@ final class SlotPool {
     private final AtomicInteger receives = new AtomicInteger();
 
     private final ReentrantLock lock = new ReentrantLock();
-    /** A slot became free. */
-    private final Condition released = lock.newCondition();
-    /** Likewise, for calls. */
-    private final Condition releasedForCalls = lock.newCondition();
+    private final Line forAll = new Line();
+    private final Line forCalls = new Line();
     /** A slot was released or quarantined. */
     private final Condition returned = lock.newCondition();
     /** How many slots long transfers have beyond the first one of each. */
     private final AtomicInteger further = new AtomicInteger();
-    /** How many threads wait for either condition. */
+    /** How many threads wait for any condition. */
     private final AtomicInteger waiters = new AtomicInteger();
 
     /** Written under the lock. */
@@ -78,6 +79,27 @@ final class SlotPool {
         RECEIVE,
         /** An answer, a transfer and all else that the node ends soon. */
         OTHER
+    }
+
+    /**
+     * Threads that wait for slots of one kind. Others take slots that become free before a waiting thread is awake, which keeps slots
+     * in use. A thread that this has kept waiting for too long is in need, and from then on nobody else takes such a slot.
+     */
+    private final class Line {
+        private final Condition patient = lock.newCondition();
+        private final Condition inNeed = lock.newCondition();
+        /** How many threads are in need. Changed under the lock. */
+        private final AtomicInteger needs = new AtomicInteger();
+
+        /** A slot became free. Under the lock. */
+        void signal() {
+            (needs.get() == 0 ? patient : inNeed).signal();
+        }
+
+        void signalAll() {
+            patient.signalAll();
+            inNeed.signalAll();
+        }
     }
 
     SlotPool(int slots, IntPredicate completed) {
@@ -110,6 +132,9 @@ final class SlotPool {
 
     /** Returns a free slot, which the caller owns then, or -1. */
     int tryAcquire(Use use) {
+        if (line(use).needs.get() != 0) {
+            return -1;
+        }
         int slot = find(use);
         if (slot < 0 && lock.tryLock()) {
             try {
@@ -141,6 +166,10 @@ final class SlotPool {
 
     void giveFurther(int count) {
         further.getAndAdd(-count);
+    }
+
+    private Line line(Use use) {
+        return use == Use.CALL ? forCalls : forAll;
     }
 
     private int find(Use use) {
@@ -193,7 +222,9 @@ final class SlotPool {
     }
 
     private int acquireSlowly(Use use, long deadlineNs) {
-        Condition free = use == Use.CALL ? releasedForCalls : released;
+        Line line = line(use);
+        long needNs = System.nanoTime() + PATIENCE_NS;
+        boolean inNeed = false;
         boolean interrupted = false;
         lock.lock();
         try {
@@ -201,16 +232,23 @@ final class SlotPool {
             waiters.incrementAndGet();
             while (!closed) {
                 reclaimQuarantined();
-                int slot = find(use);
+                int slot = inNeed || line.needs.get() == 0 ? find(use) : -1;
                 if (slot >= 0) {
                     return slot;
                 }
-                long leftNs = deadlineNs - System.nanoTime();
+                long nowNs = System.nanoTime();
+                long leftNs = deadlineNs - nowNs;
                 if (leftNs <= 0) {
                     return -1;
                 }
+                // A receive waits for long, and may not use all slots: others, such as answers, must not wait for it.
+                if (!inNeed && use != Use.RECEIVE && nowNs - needNs >= 0) {
+                    inNeed = true;
+                    line.needs.incrementAndGet();
+                }
                 try {
                     // Polls, because no one signals when the node completes a quarantined slot.
+                    Condition free = inNeed ? line.inNeed : line.patient;
                     boolean unused = free.awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS)) > 0;
                 } catch (InterruptedException kept) {
                     interrupted = true;
@@ -218,6 +256,10 @@ final class SlotPool {
             }
             return -1;
         } finally {
+            if (inNeed) {
+                line.needs.decrementAndGet();
+                line.signal(); // there may be more free slots, and now for others, too
+            }
             waiters.decrementAndGet();
             lock.unlock();
             if (interrupted) {
@@ -279,8 +321,8 @@ final class SlotPool {
         if (waiters.get() != 0) {
             lock.lock();
             try {
-                released.signal(); // one of each: the first of them may not be able to use this slot
-                releasedForCalls.signal();
+                forAll.signal(); // one of each: the first of them may not be able to use this slot
+                forCalls.signal();
                 returned.signalAll();
             } finally {
                 lock.unlock();
@@ -322,8 +364,8 @@ final class SlotPool {
         lock.lock();
         try {
             closed = true;
-            released.signalAll();
-            releasedForCalls.signalAll();
+            forAll.signalAll();
+            forCalls.signalAll();
         } finally {
             lock.unlock();
         }

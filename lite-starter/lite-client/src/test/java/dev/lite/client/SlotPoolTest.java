@@ -3,6 +3,7 @@ package dev.lite.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,6 +59,38 @@ class SlotPoolTest {
                 .isGreaterThan(Duration.ofMillis(10).toNanos());
         pool.release(0);
         assertThat(pool.acquire(soon())).isZero();
+    }
+
+    @Test
+    void aThreadThatHasWaitedForASlotGetsItBeforeOnesThatCome() {
+        for (SlotPool.Use use : List.of(SlotPool.Use.CALL, SlotPool.Use.OTHER)) {
+            SlotPool pool = new SlotPool(1, slot -> false);
+            assertThat(pool.tryAcquire(use)).isZero();
+            AtomicInteger got = new AtomicInteger(-1);
+            Thread waiting = Thread.ofPlatform().start(() -> got.set(pool.acquire(use, in(Duration.ofSeconds(20)))));
+            Waits.pass(Duration.ofMillis(100));
+            pool.release(0);
+            assertThat(pool.tryAcquire(use)).as("%s", use).isEqualTo(-1);
+            Waits.join(waiting);
+            assertThat(got).hasValue(0);
+            pool.release(0);
+            assertThat(pool.tryAcquire(use)).isZero();
+        }
+    }
+
+    @Test
+    void noOperationWaitsForAReceiveThatWaitsForASlot() {
+        SlotPool pool = new SlotPool(8, slot -> false);
+        while (pool.tryAcquire(SlotPool.Use.RECEIVE) >= 0) {
+            Thread.onSpinWait();
+        }
+        Thread waiting = Thread.ofPlatform()
+                .start(() -> assertThat(pool.acquire(SlotPool.Use.RECEIVE, in(Duration.ofSeconds(20))))
+                        .isEqualTo(-1));
+        Waits.pass(Duration.ofMillis(100));
+        assertThat(pool.tryAcquire(SlotPool.Use.OTHER)).isEqualTo(7);
+        pool.close();
+        Waits.join(waiting);
     }
 
     @Test
