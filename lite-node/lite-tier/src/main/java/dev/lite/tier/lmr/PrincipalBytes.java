@@ -99,7 +99,8 @@ public final class PrincipalBytes {
     /**
      * Counts the bytes that an LMR has here from a former process, unless they are counted already.
      *
-     * @param runs of its record; ignores runs that the LMR no longer has
+     * @param runs of its record, perhaps twice: one that stays in a move is in both lists of shares. Ignores
+     *     runs that the LMR no longer has
      */
     public void adopt(LmrRecord lmr, Collection<Run> runs) {
         if (!isCounted(lmr.owner())) {
@@ -108,6 +109,7 @@ public final class PrincipalBytes {
         synchronized (this) {
             if (!byLmr.containsKey(lmr.id())) {
                 long held = runs.stream()
+                        .distinct()
                         .filter(run -> allocator.holds(lmr.id(), run.entry(), run.offset(), run.length()))
                         .mapToLong(Run::length)
                         .sum();
