@@ -219,12 +219,21 @@ public final class ControlMessage {
         return runs;
     }
 
+    /** Writes the id of an arena. */
+    public ControlMessage putUuid(UUID id) {
+        return putLong(id.getMostSignificantBits()).putLong(id.getLeastSignificantBits());
+    }
+
+    /** Reads the id of an arena. */
+    public UUID getUuid() {
+        return new UUID(getLong(), getLong());
+    }
+
     /** Writes the start of a range of an LMR. */
     public ControlMessage putPart(Part part) {
         return putLong(part.lmrId())
                 .putInt(part.node())
-                .putLong(part.arena().getMostSignificantBits())
-                .putLong(part.arena().getLeastSignificantBits())
+                .putUuid(part.arena())
                 .putLong(part.offset())
                 .putInt(part.entry());
     }
@@ -233,7 +242,7 @@ public final class ControlMessage {
     public Part getPart() {
         long lmrId = getLong();
         int node = getInt();
-        UUID arena = new UUID(getLong(), getLong());
+        UUID arena = getUuid();
         return new Part(node, arena, lmrId, getLong(), getInt());
     }
 

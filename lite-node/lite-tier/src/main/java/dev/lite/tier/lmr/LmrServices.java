@@ -74,7 +74,7 @@ public final class LmrServices {
         localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory, mappers::ownIncarnation);
         work = new WorkCalls(self.id(), channel, mappers, localWork, executor);
         bytes = new PrincipalBytes(self.name(), allocator, bytesPerPrincipal);
-        extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
+        extents = new NodeExtents(self, arena.id(), allocator, bytes, localWork, drainMarks, channel, memoryGiven);
         reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents, executor);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
         unfinishedMoves = new UnfinishedMoves(self, records, mappers, work, reclaimer, executor);

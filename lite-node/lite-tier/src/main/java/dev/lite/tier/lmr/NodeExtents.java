@@ -3,6 +3,7 @@ package dev.lite.tier.lmr;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
@@ -11,6 +12,7 @@ import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import java.util.List;
+import java.util.UUID;
 import java.util.function.LongConsumer;
 
 /**
@@ -19,6 +21,7 @@ import java.util.function.LongConsumer;
  */
 public final class NodeExtents {
     private final NodeRecord self;
+    private final UUID arena;
     private final ArenaAllocator allocator;
     private final PrincipalBytes bytes;
     private final LocalWork work;
@@ -41,10 +44,12 @@ public final class NodeExtents {
     /**
      * Registers the handlers with the channel.
      *
+     * @param arena the id of this node's arena
      * @param givenToOther gets an LMR's id before this node allocates memory for it for another node; must not block
      */
     NodeExtents(
             NodeRecord self,
+            UUID arena,
             ArenaAllocator allocator,
             PrincipalBytes bytes,
             LocalWork work,
@@ -52,6 +57,7 @@ public final class NodeExtents {
             ControlChannel channel,
             LongConsumer givenToOther) {
         this.self = self;
+        this.arena = arena;
         this.allocator = allocator;
         this.bytes = bytes;
         this.work = work;
@@ -68,7 +74,9 @@ public final class NodeExtents {
         });
         channel.serve(ControlKind.FREE_EXTENTS, (node, request, reply) -> {
             long lmrId = request.getLong();
-            freeHere(lmrId, request.getRuns());
+            List<Run> runs = request.getRuns();
+            // Nodes of a former version do not say which arena they mean.
+            freeIfIn(request.remaining() == 0 ? arena : request.getUuid(), lmrId, runs);
         });
         channel.serve(ControlKind.ARENA_ROOM, (node, request, reply) -> {
             Room room = roomHere();
@@ -114,10 +122,15 @@ public final class NodeExtents {
                 .toList();
     }
 
-    /** Frees extents of an LMR; ignores extents that are free already. */
-    void free(int node, long lmrId, List<Run> runs, Deadline deadline) {
+    /**
+     * Frees a share of an LMR; ignores extents that are free already. Does nothing if the node has another
+     * arena now: the LMR may have returned there, and in a new arena the names of extents begin again.
+     */
+    void free(long lmrId, Share share, Deadline deadline) {
+        int node = share.node();
+        List<Run> runs = share.runs();
         if (node == self.id()) {
-            freeHere(lmrId, runs);
+            freeIfIn(share.arena(), lmrId, runs);
             return;
         }
         for (int from = 0; from < runs.size(); from += ControlMessage.RUNS_MAX) {
@@ -125,12 +138,18 @@ public final class NodeExtents {
             channel.call(
                     node,
                     ControlKind.FREE_EXTENTS,
-                    new ControlMessage().putLong(lmrId).putRuns(some),
+                    new ControlMessage().putLong(lmrId).putRuns(some).putUuid(share.arena()),
                     deadline);
         }
     }
 
-    /** {@link #free} at this node. */
+    private void freeIfIn(UUID meant, long lmrId, List<Run> runs) {
+        if (meant.equals(arena)) {
+            freeHere(lmrId, runs);
+        }
+    }
+
+    /** Frees extents of an LMR in this node's arena; ignores extents that are free already. */
     public void freeHere(long lmrId, List<Run> runs) {
         work.exclusively(lmrId, () -> {
             for (Run run : runs) {

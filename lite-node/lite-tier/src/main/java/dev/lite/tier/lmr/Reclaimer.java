@@ -343,7 +343,7 @@ public final class Reclaimer implements AutoCloseable {
         private void giveBack(int node, Deadline deadline) {
             for (Share share : lmr.shares()) {
                 if (share.node() == node) {
-                    extents.free(node, lmr.id(), share.runs(), deadline);
+                    extents.free(lmr.id(), share, deadline);
                 }
             }
         }
