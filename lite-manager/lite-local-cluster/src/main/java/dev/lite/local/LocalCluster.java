@@ -2,6 +2,7 @@ package dev.lite.local;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -76,12 +77,12 @@ public final class LocalCluster implements AutoCloseable {
             Directories.createForUser(work);
             requireUnused(work);
         }
+        claim(work);
         LocalCluster cluster = new LocalCluster(config, work);
         boolean ownsArenas = false; // else the directory may be another cluster's
         try {
             CREATED.forEach(directory -> Directories.create(work.resolve(directory)));
             Directories.create(cluster.logs);
-            SecretFile.create(LocalClusterConfig.secret(work));
             Directories.create(config.sharedMemory());
             Directories.createNew(config.arenaDirectory());
             ownsArenas = true;
@@ -102,12 +103,28 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
+    /** Creates the secret, before anything else: of clusters that begin here at the same time, one can. */
+    private static void claim(Path work) {
+        Path secret = LocalClusterConfig.secret(work);
+        try {
+            SecretFile.create(secret);
+        } catch (FileAlreadyExistsException e) {
+            throw new IllegalArgumentException(inUse(work, secret), e);
+        } catch (IOException e) {
+            Directories.deleteIfEmpty(work);
+            throw new UncheckedIOException("cannot write the file " + secret, e);
+        }
+    }
+
+    private static String inUse(Path work, Path found) {
+        return "%s exists: another cluster uses this directory, or was left behind; choose another one, or run sh %s"
+                .formatted(found, work.resolve(STOP));
+    }
+
     private static void requireUnused(Path work) {
         for (String entry : Stream.concat(CREATED.stream(), Stream.of("secret")).toList()) {
             if (Files.exists(work.resolve(entry))) {
-                throw new IllegalArgumentException(
-                        "%s exists: another cluster uses this directory, or was left behind; choose another one, or run sh %s"
-                                .formatted(work.resolve(entry), work.resolve(STOP)));
+                throw new IllegalArgumentException(inUse(work, work.resolve(entry)));
             }
         }
         // Nothing else of a cluster is here, so they are somebody else's, and its end would remove them.

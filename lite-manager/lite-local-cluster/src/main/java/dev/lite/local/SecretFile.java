@@ -1,10 +1,11 @@
 package dev.lite.local;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -18,8 +19,12 @@ final class SecretFile {
 
     private SecretFile() {}
 
-    /** Writes a new secret into a new file, which only this user may read. */
-    static void create(Path file) {
+    /**
+     * Writes a new secret into a new file, which only this user may read.
+     *
+     * @throws FileAlreadyExistsException when the file exists; after any other failure it does not
+     */
+    static void create(Path file) throws IOException {
         byte[] random = new byte[BYTES];
         new SecureRandom().nextBytes(random);
         String text = HexFormat.of().formatHex(random) + "\n";
@@ -31,8 +36,11 @@ final class SecretFile {
             while (bytes.hasRemaining()) {
                 int unused = channel.write(bytes);
             }
+        } catch (FileAlreadyExistsException e) {
+            throw e;
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot write the file " + file, e);
+            Files.deleteIfExists(file);
+            throw e;
         }
     }
 }

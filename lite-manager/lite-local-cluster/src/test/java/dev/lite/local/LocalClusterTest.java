@@ -19,6 +19,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
@@ -363,6 +367,43 @@ class LocalClusterTest {
                 .hasMessageContaining("cannot write");
         assertThat(work).doesNotExist();
         assertThat(shared).doesNotExist();
+    }
+
+    @Test
+    void ofClustersThatBeginInOneDirectoryAtTheSameTimeOneGetsItAndKeepsItsFiles() throws Exception {
+        int clusters = 4;
+        CyclicBarrier begin = new CyclicBarrier(clusters);
+        for (int round = 0; round < 30; round++) {
+            Path work = Files.createDirectory(directory.resolve("contended-" + round));
+            List<Future<LocalCluster>> builds = new ArrayList<>();
+            try (ExecutorService threads = Executors.newFixedThreadPool(clusters)) {
+                for (int cluster = 0; cluster < clusters; cluster++) {
+                    LocalClusterBuilder builder = fakes().name("contended-%d-%d".formatted(round, cluster))
+                            .directory(work);
+                    builds.add(threads.submit(() -> {
+                        begin.await();
+                        return builder.build();
+                    }));
+                }
+            }
+            List<LocalCluster> built = new ArrayList<>();
+            List<Throwable> refusals = new ArrayList<>();
+            for (Future<LocalCluster> build : builds) {
+                if (build.state() == Future.State.SUCCESS) {
+                    built.add(build.resultNow());
+                } else {
+                    refusals.add(build.exceptionNow());
+                }
+            }
+            assertThat(built).as("clusters that got the directory").hasSize(1);
+            assertThat(work.toFile().list()).contains("secret", "logs", "ready", "run", "commands");
+            assertThat(refusals)
+                    .allSatisfy(refusal -> assertThat(refusal)
+                            .isInstanceOf(IllegalArgumentException.class)
+                            .hasMessageContaining("another cluster uses this directory"));
+            built.getFirst().close();
+            assertThat(work).doesNotExist();
+        }
     }
 
     @Test
