@@ -109,6 +109,11 @@ record LocalClusterConfig(
         requireFile(managerJar, "the manager's executable jar");
         requireFile(nodeJar, "the node's executable jar");
         requireFile(java, "the java executable");
+        // The commands and the script that stops the cluster also run in other directories.
+        managerJar = managerJar.toAbsolutePath();
+        nodeJar = nodeJar.toAbsolutePath();
+        java = java.toAbsolutePath();
+        sharedMemory = sharedMemory.toAbsolutePath();
         fabrics = List.copyOf(fabrics);
         if (fabrics.isEmpty()) {
             throw new IllegalArgumentException("no fabric is configured; the nodes need at least one");

@@ -407,6 +407,26 @@ class LocalClusterTest {
     }
 
     @Test
+    void theCommandsOfAClusterWhoseFilesHadRelativePathsWorkInEveryDirectory() throws IOException {
+        Path here = Path.of("").toAbsolutePath();
+        Path relative = here.relativize(jar.toAbsolutePath());
+        Path shared = directory.resolve("relative-shm").toAbsolutePath();
+        try (LocalCluster cluster = fakes().jars(relative, relative)
+                .sharedMemory(here.relativize(shared))
+                .nodes(1)
+                .build()) {
+            cluster.startManager();
+            cluster.startNodes();
+            for (String process : List.of("manager", "node-1")) {
+                List<String> command = Files.readAllLines(
+                        cluster.workDirectory().resolve("commands").resolve(process));
+                assertThat(Path.of(command.get(command.indexOf("-jar") + 1))).isAbsolute();
+            }
+            assertThat(cluster.arenaDirectory()).isAbsolute();
+        }
+    }
+
+    @Test
     void aDirectoryThatAClusterUsesIsRefusedToAnother() {
         Path work = directory.resolve("used");
         try (LocalCluster cluster = fakes().name("first").directory(work).build()) {
