@@ -26,6 +26,7 @@ public final class DetachedCluster {
     private static final Duration STOP_DEADLINE = Duration.ofSeconds(15);
     private static final long POLL_MS = 100;
     private static final String NODE_NAME = "--lite.node.name=";
+    private static final String MANAGER_NAME = "--lite.manager.name=";
     private static final String MANAGER = "manager";
 
     private final String name;
@@ -152,10 +153,12 @@ public final class DetachedCluster {
                 .findFirst();
     }
 
+    /** The launcher gives its manager no name, so one with a name was started by somebody else. */
     private static String process(List<String> arguments) {
-        return arguments.stream()
-                .filter(argument -> argument.startsWith(NODE_NAME))
-                .map(argument -> argument.substring(NODE_NAME.length()))
+        return Stream.of(NODE_NAME, MANAGER_NAME)
+                .flatMap(prefix -> arguments.stream()
+                        .filter(argument -> argument.startsWith(prefix))
+                        .map(argument -> argument.substring(prefix.length())))
                 .findFirst()
                 .orElse(MANAGER);
     }

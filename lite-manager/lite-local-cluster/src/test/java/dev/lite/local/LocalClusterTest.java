@@ -471,6 +471,34 @@ class LocalClusterTest {
     }
 
     @Test
+    void aSecondManagerThatWasStartedByHandIsNotTakenForTheFirst() throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().name("two-managers").tied(false).nodes(1).build();
+        cluster.up(line -> {});
+        Path script = cluster.detach();
+        Process second = null;
+        try {
+            DetachedCluster detached = new DetachedCluster("two-managers", cluster.workDirectory());
+            assertThat(detached.stop("manager")).isTrue();
+            List<String> command =
+                    new ArrayList<>(Files.readAllLines(cluster.workDirectory().resolve("commands/manager")));
+            command.removeIf(argument -> argument.startsWith("--lite.ready-file="));
+            command.add("--lite.manager.name=manager-2");
+            second = new ProcessBuilder(command).start();
+            Waits.until("it runs", () -> detached.running().size() == 2);
+
+            assertThat(detached.stop("manager")).isFalse();
+            LocalProcess first = detached.start("manager");
+            assertThat(detached.stop("manager")).isTrue();
+
+            assertThat(first.isAlive()).isFalse();
+            assertThat(second.isAlive()).isTrue();
+        } finally {
+            assertThat(run(script)).isZero();
+        }
+        assertThat(second.isAlive()).isFalse();
+    }
+
+    @Test
     void aProcessWhoseParentDoesNotCollectItsStatusIsStopped() throws IOException, InterruptedException {
         LocalCluster cluster = fakes().name("unreaped").tied(false).nodes(1).build();
         cluster.up(line -> {});
