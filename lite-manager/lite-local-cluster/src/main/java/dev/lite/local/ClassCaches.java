@@ -128,14 +128,25 @@ public final class ClassCaches {
         return directory(jar).resolve("%s-%08x%s".formatted(base(jar), checksum.getValue(), ENDING));
     }
 
+    /** Also the unfinished ones of processes that were killed: they may have 100 MB each. */
     private static void removeCaches(Path jar) {
-        try (DirectoryStream<Path> caches = Files.newDirectoryStream(directory(jar), base(jar) + "-*" + ENDING)) {
+        try (DirectoryStream<Path> caches =
+                Files.newDirectoryStream(directory(jar), base(jar) + "-*" + ENDING + "{,.*}")) {
             for (Path cache : caches) {
-                Files.deleteIfExists(cache);
+                String name = cache.getFileName().toString();
+                String process = name.substring(name.lastIndexOf('.') + 1);
+                if (name.endsWith(ENDING) || hasEnded(process)) {
+                    Files.deleteIfExists(cache);
+                }
             }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot remove the old class caches in " + directory(jar), e);
         }
+    }
+
+    private static boolean hasEnded(String process) {
+        return process.matches("\\d{1,9}")
+                && ProcessHandle.of(Long.parseLong(process)).isEmpty();
     }
 
     private static List<Path> libraries(Path jar) throws IOException {

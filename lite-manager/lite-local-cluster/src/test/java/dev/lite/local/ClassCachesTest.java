@@ -65,6 +65,23 @@ class ClassCachesTest {
     }
 
     @Test
+    void unfinishedCachesOfProcessesThatWereKilledAreRemovedAndThoseOfRunningOnesStay() throws Exception {
+        Process ended = new ProcessBuilder("true").start();
+        assertThat(ended.waitFor()).isZero();
+        Path left = node.resolveSibling("fake-exec-01234567.aot." + ended.pid());
+        Path written = node.resolveSibling(
+                "fake-exec-01234567.aot." + ProcessHandle.current().pid());
+        Files.writeString(left, "left");
+        Files.writeString(written, "written");
+
+        ClassCaches.make(JAVA, manager, node, line -> {});
+
+        assertThat(left).doesNotExist();
+        assertThat(written).exists();
+        assertThat(caches()).hasSize(1);
+    }
+
+    @Test
     void aJarThatIsNotExtractedHasNoCache() throws IOException {
         for (Path jar : List.of(manager, node)) {
             Files.delete(jar.resolveSibling("lib").resolve("a.jar"));
