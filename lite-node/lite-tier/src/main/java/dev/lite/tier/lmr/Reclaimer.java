@@ -34,7 +34,7 @@ import org.slf4j.LoggerFactory;
  *   <li>set the record, if there is one, from LIVE to FREEING;
  *   <li>wait until every node that may have the LMR mapped has ended its mappings and acknowledged;
  *   <li>free the extents on every node that holds some;
- *   <li>remove the record.
+ *   <li>remove the record. It does not wait for the memory of nodes that are gone: they may never return.
  * </ol>
  *
  * <p>A fenced node needs no acknowledgement ({@link dev.lite.tier.peer.Fencing}). One background thread
@@ -304,10 +304,29 @@ public final class Reclaimer implements AutoCloseable {
                 }
                 from = From.RECORD;
             }
-            return (from != From.RECORD || stopMapping(deadline))
-                    && (from == From.EXTENTS || revokeAll(deadline))
-                    && atAll(holders(), given, node -> giveBack(node, deadline))
-                    && (from != From.RECORD || records.remove(name, lmr.id(), deadline));
+            if ((from == From.RECORD && !stopMapping(deadline)) || (from != From.EXTENTS && !revokeAll(deadline))) {
+                return false;
+            }
+            boolean all = atAll(holders(), given, node -> giveBack(node, deadline));
+            if (!all && (from == From.EXTENTS || !isLeftToGone(deadline))) {
+                return false;
+            }
+            if (from == From.RECORD && !records.remove(name, lmr.id(), deadline)) {
+                return false;
+            }
+            from = From.EXTENTS;
+            return all;
+        }
+
+        /**
+         * Whether only nodes that are gone still have memory of it. They may never return, and its record
+         * does not wait for them. If one returns with its arena, the memory is given back then, or found by its
+         * scan for orphans.
+         */
+        private boolean isLeftToGone(Deadline deadline) {
+            Set<Integer> left = holders();
+            left.removeAll(given);
+            return mappers.areGone(left, deadline).containsAll(left);
         }
 
         /** Makes the LMR unmappable; false if not yet. Waits for the end of a move and then frees the new place. */

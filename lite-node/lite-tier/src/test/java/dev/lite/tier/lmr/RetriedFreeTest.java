@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -68,6 +69,40 @@ class RetriedFreeTest {
             made.free();
             assertThat(node.figures().usage().allocatedBytes()).isEqualTo(before);
         }
+    }
+
+    @Test
+    void theNameOfAFreedLmrIsFreeAlthoughANodeWithItsMemoryIsGoneAndItsMemoryWhenTheNodeReturns() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            long before = cluster.node(1).figures().usage().allocatedBytes();
+            LtMemory memory = cluster.attach(0).memory();
+            LmrHandle named = memory.malloc(onN1("x"));
+            LmrHandle anonymous = memory.malloc(onN1(null));
+            LmrRecords records =
+                    Inside.field(cluster.node(0), "lmrs", LmrServices.class).records();
+            cluster.stop("n1");
+
+            named.free();
+            anonymous.free();
+
+            Waits.until(
+                    "the name is free",
+                    () -> cluster.directory(0).read("x", Waits.seconds(5)).isEmpty());
+            Waits.until("the other one is forgotten", () -> !records.hasAnonymous(anonymous.id()));
+            LmrHandle next = memory.malloc(LmrSpec.of(64).withName("x").withPlacement(Placement.local()));
+            cluster.start("n1");
+            assertThat(cluster.node(1).figures().usage().allocatedBytes()).isGreaterThan(before);
+            Waits.until(
+                    "the memory is free",
+                    () -> cluster.node(1).figures().usage().allocatedBytes() == before
+                            && cluster.node(0).figures().usage().reclaiming() == 0);
+            next.write(0, new byte[8]);
+        }
+    }
+
+    private static LmrSpec onN1(@Nullable String name) {
+        LmrSpec spec = LmrSpec.of(1 << 20).withPlacement(Placement.on("n1"));
+        return name == null ? spec : spec.withName(name);
     }
 
     /** An application does that when the arena is full. It would never succeed if its attempts kept memory from being freed. */
