@@ -10,17 +10,23 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Creates and removes the directories of a cluster. */
 final class Directories {
+    private static final FileAttribute<Set<PosixFilePermission>> FOR_USER =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
     private Directories() {}
 
+    /** Creates a directory and its parents for this user only. One that exists stays as it is. */
     static Path create(Path directory) {
         try {
-            return Files.createDirectories(directory);
+            return Files.createDirectories(directory, FOR_USER);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot create the directory " + directory, e);
         }
@@ -40,8 +46,7 @@ final class Directories {
     /** Creates a directory for this user only. Fails when it exists, because the cluster later removes only what it created. */
     static void createNew(Path directory) {
         try {
-            Files.createDirectory(
-                    directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Files.createDirectory(directory, FOR_USER);
         } catch (FileAlreadyExistsException e) {
             throw new IllegalArgumentException(
                     "%s exists: another cluster with this name is running or was left behind; choose another name or remove it"

@@ -14,6 +14,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -403,6 +404,25 @@ class LocalClusterTest {
                             .hasMessageContaining("another cluster uses this directory"));
             built.getFirst().close();
             assertThat(work).doesNotExist();
+        }
+    }
+
+    @Test
+    void nobodyElseMayEnterTheDirectoriesOfAClusterInADirectoryThatOthersMayRead() throws IOException {
+        Path work = Files.createDirectory(directory.resolve("public"));
+        Path shared = directory.resolve("new-shm");
+        try (LocalCluster cluster = fakes().directory(work).sharedMemory(shared).build()) {
+            assertThat(cluster.workDirectory()).isEqualTo(work);
+            for (Path made : List.of(
+                    work.resolve("logs"),
+                    work.resolve("ready"),
+                    work.resolve("run"),
+                    work.resolve("commands"),
+                    shared)) {
+                assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(made)))
+                        .as("%s", made)
+                        .isEqualTo("rwx------");
+            }
         }
     }
 
