@@ -1,5 +1,6 @@
 package dev.lite.process;
 
+import dev.lite.os.HostNetwork;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
@@ -16,7 +17,8 @@ import org.apache.tomcat.util.net.SocketWrapperBase;
 import org.jspecify.annotations.Nullable;
 
 /**
- * HTTP whose connections no single address can take all of: an address has half of {@code server.tomcat.max-connections} at most. For
+ * HTTP whose connections no single host can take all of: {@linkplain HostNetwork an
+ * IPv4 address or a network of IPv6} has half of {@code server.tomcat.max-connections} at most. For
  * a further one, the one ends from which nothing was read for the longest time: it has sent half a request, or none.
  *
  * <p>A request line and its headers may arrive in pieces, but all of them within {@value #HEADER_TIMEOUTS} of Tomcat's
@@ -39,28 +41,31 @@ public final class AddressLimitedHttp extends Http11NioProtocol {
 
         @Override
         protected boolean setSocketOptions(SocketChannel socket) {
-            String address = address(socket);
-            if (address != null && !makeRoom(address)) {
+            String network = network(socket);
+            if (network != null && !makeRoom(network)) {
                 destroySocket(socket);
                 return true; // nothing is left to do for the caller
             }
             return super.setSocketOptions(socket);
         }
 
-        private static @Nullable String address(SocketChannel socket) {
+        private static @Nullable String network(SocketChannel socket) {
             try {
                 return socket.getRemoteAddress() instanceof InetSocketAddress remote
-                        ? remote.getAddress().getHostAddress()
+                        ? HostNetwork.of(remote.getAddress())
                         : null;
             } catch (IOException gone) {
                 return null; // the next step notices it
             }
         }
 
-        private boolean makeRoom(String address) {
+        private boolean makeRoom(String network) {
             List<Other> others = new ArrayList<>();
             for (SocketWrapperBase<NioChannel> connection : getConnections()) {
-                if (address.equals(connection.getRemoteAddr()) && connection instanceof NioSocketWrapper other) {
+                String address = connection.getRemoteAddr();
+                if (address != null
+                        && network.equals(HostNetwork.of(address))
+                        && connection instanceof NioSocketWrapper other) {
                     others.add(new Other(other, other.getLastRead()));
                 }
             }

@@ -1,5 +1,6 @@
 package dev.lite.manager.web;
 
+import dev.lite.os.HostNetwork;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.List;
@@ -26,7 +27,7 @@ final class EventLog {
     // Guarded by this.
     private final ArrayDeque<ClusterEvent> history = new ArrayDeque<>();
     private final Map<String, Object> state = new TreeMap<>();
-    /** With the addresses of their clients. */
+    /** With the networks of their clients. */
     private final Map<EventQueue, String> subscribers = new HashMap<>();
 
     private long last;
@@ -66,10 +67,12 @@ final class EventLog {
      * Adds a subscriber.
      *
      * @param lastEventId the id of the last event it received; null for none
-     * @param client its address. A client may have as many as it leaves to others, unless the limit is below {@value #DIVIDED_MIN}
+     * @param address that of its client. A {@linkplain HostNetwork host} may have as many as it leaves to others, unless the limit
+     *     is below {@value #DIVIDED_MIN}
      * @throws org.springframework.web.ErrorResponseException when the limit of subscribers is reached
      */
-    synchronized EventQueue subscribe(@Nullable String lastEventId, String client) {
+    synchronized EventQueue subscribe(@Nullable String lastEventId, String address) {
+        String client = HostNetwork.of(address);
         int max = limits.subscribers();
         int left = max - subscribers.size();
         long own = subscribers.values().stream().filter(client::equals).count();

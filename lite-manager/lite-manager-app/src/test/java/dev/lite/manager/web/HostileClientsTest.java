@@ -235,4 +235,17 @@ class HostileClientsTest {
                 .hasMessageContaining("503");
         assertThat(log.subscribe(null, "other").isDone()).isFalse();
     }
+
+    @Test
+    void theAddressesOfOneIpv6NetworkDoNotTakeAllEventStreams() {
+        var second = Waits.seconds(1);
+        EventLog log = new EventLog("abc", new WebProperties.Events(16, 1, 1, second, second));
+        for (int i = 0; i < 8; i++) {
+            assertThat(log.subscribe(null, "2001:db8:0:1:0:0:0:" + i).isDone()).isFalse();
+        }
+        assertThatThrownBy(() -> log.subscribe(null, "2001:db8:0:1:0:0:0:8"))
+                .isInstanceOf(ErrorResponseException.class)
+                .hasMessageContaining("503");
+        assertThat(log.subscribe(null, "2001:db8:0:2:0:0:0:1").isDone()).isFalse();
+    }
 }

@@ -1,12 +1,10 @@
 package dev.lite.fabric.driver;
 
-import java.net.Inet6Address;
+import dev.lite.os.HostNetwork;
 import java.net.InetAddress;
 import java.util.ArrayDeque;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -22,7 +20,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class Strangers {
     private static final int PROVEN_MAX = 4096;
-    private static final int IPV6_NETWORK_BYTES = 8;
 
     private final int max;
 
@@ -86,7 +83,7 @@ final class Strangers {
      */
     @Nullable
     Entered enter(@Nullable InetAddress from, Runnable interrupt) {
-        String address = network(from);
+        String address = from == null ? "" : HostNetwork.of(from);
         Place ended = null;
         Place place;
         synchronized (this) {
@@ -135,15 +132,5 @@ final class Strangers {
                 place.half.byAddress.remove(place.address);
             }
         }
-    }
-
-    /** A host of IPv6 usually has a network of 2^64 addresses. */
-    private static String network(@Nullable InetAddress address) {
-        if (address == null) {
-            return "";
-        }
-        return address instanceof Inet6Address
-                ? HexFormat.of().formatHex(Arrays.copyOf(address.getAddress(), IPV6_NETWORK_BYTES))
-                : address.getHostAddress();
     }
 }
