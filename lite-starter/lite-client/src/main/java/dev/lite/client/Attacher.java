@@ -9,6 +9,7 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.UserNamespace;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
@@ -18,12 +19,8 @@ import dev.lite.session.protocol.SessionMessage.Hello;
 import dev.lite.session.protocol.SessionMessage.Refused;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
 /** Opens sessions. Stateless; any thread. */
 final class Attacher {
@@ -60,7 +57,8 @@ final class Attacher {
                     "no process listens there any more; check that lite-node runs, and in a container that the socket's"
                             + " directory is mounted and not the socket itself";
                 case Errno.EACCES ->
-                    "this process (uid %d) may not use it; check the socket's mode and group".formatted(ownUid());
+                    "this process (uid %d) may not use it; check the socket's mode and group"
+                            .formatted(UserNamespace.ownUid());
                 case Errno.EAGAIN -> "the node does not accept connections; it hangs or is overloaded";
                 default -> "check that lite-node runs on this host";
             };
@@ -71,25 +69,12 @@ final class Attacher {
     /** The process at the other end can read and change all data of the session. */
     private static void requireTrusted(int uid, Path socket, ClientConfig config) {
         Integer configured = config.nodeUid();
-        if (uid == ROOT_UID || uid == ownUid() || (configured != null && uid == configured)) {
+        if (uid == ROOT_UID || uid == UserNamespace.ownUid() || (configured != null && uid == configured)) {
             return;
         }
         throw new NodeUnreachableException(
                 "the process that listens on %s has uid %d, which is neither root nor this process's own (%d); if that is the node, set the system property %s=%d"
-                        .formatted(socket, uid, ownUid(), ClientConfig.NODE_UID_PROPERTY, uid));
-    }
-
-    /** The effective user id. The owner of /proc/self would be root for a process that may not be dumped. */
-    private static int ownUid() {
-        Path status = Path.of("/proc/self/status");
-        try (Stream<String> lines = Files.lines(status)) {
-            return lines.filter(line -> line.startsWith("Uid:"))
-                    .map(line -> Integer.parseUnsignedInt(line.split("\\s+", 4)[2]))
-                    .findFirst()
-                    .orElseThrow(() -> new IllegalStateException("%s has no line Uid:".formatted(status)));
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot read this process's user id", e);
-        }
+                        .formatted(socket, uid, UserNamespace.ownUid(), ClientConfig.NODE_UID_PROPERTY, uid));
     }
 
     private static Session greet(

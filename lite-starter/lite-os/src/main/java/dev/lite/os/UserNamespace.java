@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.OptionalInt;
+import java.util.stream.Stream;
 
 /** The user namespace of this process. Any thread. */
 public final class UserNamespace {
@@ -29,6 +30,24 @@ public final class UserNamespace {
             return OptionalInt.empty();
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read which users this process' namespace has", e);
+        }
+    }
+
+    /**
+     * The effective user id of this process.
+     *
+     * @throws UncheckedIOException if the kernel does not tell
+     */
+    public static int ownUid() {
+        // Not the owner of /proc/self, which is root for a process that may not be dumped.
+        Path status = Path.of("/proc/self/status");
+        try (Stream<String> lines = Files.lines(status)) {
+            return lines.filter(line -> line.startsWith("Uid:"))
+                    .map(line -> Integer.parseUnsignedInt(line.split("\\s+", 4)[2]))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException("%s has no line Uid:".formatted(status)));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read this process's user id", e);
         }
     }
 

@@ -1,5 +1,7 @@
 package dev.lite.cluster.process;
 
+import dev.lite.os.Linux;
+import dev.lite.os.UserNamespace;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Files;
@@ -7,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
 import java.util.Collection;
 import java.util.EnumSet;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,6 +17,7 @@ import org.slf4j.LoggerFactory;
 /** Checks before a process trusts its ZooKeeper, and the files with its secrets. */
 public final class Trust {
     private static final Logger log = LoggerFactory.getLogger(Trust.class);
+    private static final int ROOT_UID = 0;
     private static final Set<String> SECRETS = Set.of("secret", "password", "token", "node-token");
     private static final Set<PosixFilePermission> WRITE =
             EnumSet.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE);
@@ -82,12 +86,19 @@ public final class Trust {
     }
 
     /**
-     * Checks the mode of a file with a secret. Warns if every user may read it, because in a container that may be meant.
+     * Checks the mode and the owner of a file with a secret. Warns if every user may read it, because in a container that may be meant.
      *
      * @param property the property with its path, for messages
-     * @throws StartException if other users may write to it
+     * @throws StartException if other users may write to it, or one of them owns it
      */
     public static void checkSecretFile(String property, Path file) {
+        checkMode(property, file);
+        if (Linux.unsupported().isEmpty()) {
+            checkOwner(property, file, UserNamespace.ownUid(), UserNamespace.uidOfOthers());
+        }
+    }
+
+    private static void checkMode(String property, Path file) {
         Set<PosixFilePermission> mode;
         try {
             mode = Files.getPosixFilePermissions(file);
@@ -103,5 +114,35 @@ public final class Trust {
         if (mode.contains(PosixFilePermission.OTHERS_READ)) {
             log.warn("every user of this host may read the secret in {} ({}): chmod 600 {}", file, property, file);
         }
+    }
+
+    /**
+     * Checks the owner, who may always change the mode.
+     *
+     * @param ownUid the user id of this process
+     * @param others the user id of all users that its namespace does not have; in a container that may be root of the host
+     */
+    static void checkOwner(String property, Path file, int ownUid, OptionalInt others) {
+        int owner;
+        try {
+            owner = (int) Files.getAttribute(file, "unix:uid");
+        } catch (IOException unreadable) {
+            return; // its reader reports it
+        }
+        if (owner == ROOT_UID || owner == ownUid) {
+            return;
+        }
+        if (others.isPresent() && owner == others.getAsInt()) {
+            log.warn(
+                    "the owner of {} ({}) is a user that the user namespace of this process does not have, and could choose the secret",
+                    file,
+                    property);
+            return;
+        }
+        throw new StartException(
+                "user id %d owns %s (%s), so it could choose the secret; the owner must be this user, %d, or root"
+                        .formatted(owner, file, property, ownUid),
+                "chown %d %s".formatted(ownUid, file),
+                null);
     }
 }

@@ -2,10 +2,12 @@ package dev.lite.cluster.process;
 
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.lite.os.UserNamespace;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -55,5 +57,25 @@ class TrustTest {
             Trust.checkSecretFile("lite.node.tcp.secret-file", file);
         }
         Trust.checkSecretFile("lite.node.tcp.secret-file", directory.resolve("missing"));
+    }
+
+    @Test
+    void aSecretThatAnotherUserOwnsIsRefused() throws IOException {
+        int owner = 12_345;
+        Path file = Files.writeString(directory.resolve("secret"), "a secret");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+        if (UserNamespace.ownUid() == 0) {
+            Files.setAttribute(file, "unix:uid", owner);
+        } else {
+            owner = UserNamespace.ownUid();
+        }
+        int another = owner + 1;
+        assertThatExceptionOfType(StartException.class)
+                .isThrownBy(() -> Trust.checkOwner("lite.x.secret-file", file, another, OptionalInt.of(65_534)))
+                .withMessageContaining("user id %d owns %s (lite.x.secret-file)".formatted(owner, file))
+                .withMessageContaining("the owner must be this user, %d, or root".formatted(another));
+        Trust.checkOwner("lite.x.secret-file", file, owner, OptionalInt.of(65_534));
+        // All users that the namespace does not have look alike, also the root of the host.
+        Trust.checkOwner("lite.x.secret-file", file, another, OptionalInt.of(owner));
     }
 }
