@@ -40,7 +40,8 @@ import org.slf4j.LoggerFactory;
  * Lets local applications attach to this node. The owner calls {@link #start} and {@link #close}; any thread may call the rest.
  *
  * <p><b>Threads.</b> One thread accepts connections, one {@linkplain SocketWaits waits} for control messages, and one
- * {@linkplain SessionWatch watches} the data paths. Each session has a virtual thread for its control channel, a bounded number of
+ * {@linkplain SessionWatch watches} the data paths. Each session has a virtual thread for its control channel (before Linux 6.16 a
+ * platform thread: see {@link UnixServerSocket#bindForStrangers}), a bounded number of
  * virtual threads for its requests and for {@linkplain PostedTransfers commands that wait}, and a platform thread for its data path
  * until it {@linkplain RestingSessions rests}. All sessions together have {@value #FURTHER_THREADS_MAX} more for slow commands,
  * divided among principals. A connection that is not admitted yet
@@ -152,7 +153,7 @@ public final class SessionServer implements AutoCloseable {
         control = waits;
         AcceptLoop<UnixSocket> loop = new AcceptLoop<>(
                 bound::accept,
-                socket -> accepted(socket, waits),
+                socket -> accepted(socket, waits, bound.refusesDescriptors()),
                 // Out of descriptors or memory: further clients wait in the queue until the next attempt.
                 failure -> LOG.error("cannot accept a session on {}", config.socket(), failure));
         acceptLoop = loop;
@@ -212,7 +213,7 @@ public final class SessionServer implements AutoCloseable {
         return sums;
     }
 
-    private void accepted(UnixSocket socket, SocketWaits waits) {
+    private void accepted(UnixSocket socket, SocketWaits waits, boolean refusesDescriptors) {
         int uid;
         try {
             uid = socket.peerCredentials().uid();
@@ -235,8 +236,11 @@ public final class SessionServer implements AutoCloseable {
         }
         long id = ++lastId;
         NodeSession session = new NodeSession(id, channel, this, config, backend);
-        Thread thread =
-                Thread.ofVirtual().name("lite-session-%d-control".formatted(id)).unstarted(session);
+        // Otherwise the thread closes descriptors of the application's, for as long as that wants, and would hold a
+        // carrier.
+        Thread.Builder threads =
+                refusesDescriptors ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
+        Thread thread = threads.name("lite-session-%d-control".formatted(id)).unstarted(session);
         waiting.put(session, thread); // before others can drop it
         connections.put(session, thread);
         boolean begun = false;
@@ -290,11 +294,17 @@ public final class SessionServer implements AutoCloseable {
         }
     }
 
-    /** Drops a connection that has said no hello. */
+    /** Drops a connection that has said no hello. Its own thread releases it, which may take long. */
     private void drop(NodeSession session, String reason) {
         session.drop(reason);
-        if (waiting.remove(session) != null) {
-            session.run(); // only releases it
+        boolean started = false;
+        try {
+            startWaiting(session);
+            started = true;
+        } finally {
+            if (!started && waiting.remove(session) != null) {
+                session.run();
+            }
         }
     }
 

@@ -32,11 +32,25 @@ import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Random;
+import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -296,6 +310,108 @@ class BadClientTest {
                 // The session's own descriptors: two sockets, and the memory at both sides and in transit.
                 assertThat(descriptors()).isLessThan(before + 20);
             }
+        }
+    }
+
+    /** With a socket as a kernel makes it that does not refuse descriptors. */
+    @Test
+    void descriptorsWhoseCloseWaitsDoNotStopOthers() throws ProtocolException, IOException {
+        Path older = directory.resolve("older.sock");
+        int more = 2 * Runtime.getRuntime().availableProcessors() + 2; // than there are carriers
+        List<AutoCloseable> open = new ArrayList<>();
+        try (SessionServer onOlderKernel = new SessionServer(config(older), backend, UnixServerSocket::bind);
+                ServerSocketChannel peers = ServerSocketChannel.open()) {
+            peers.setOption(StandardSocketOptions.SO_RCVBUF, 4096);
+            peers.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            int port = peers.socket().getLocalPort();
+            onOlderKernel.start();
+            try {
+                for (int i = 0; i < more; i++) {
+                    RawClient bad = new RawClient(older).attach();
+                    open.addFirst(bad::close);
+                    try (Lingering socket = Lingering.connect(peers.getLocalAddress())) {
+                        open.addFirst(peers.accept()); // its close ends the wait
+                        bad.sendRaw(NODES, socket.descriptor());
+                    }
+                    int waiting = i + 1;
+                    Waits.until("its close waits", () -> Lingering.waiting(port) == waiting);
+                }
+                try (Lite other = Lite.attach(AttachOptions.to(older, "other"))) {
+                    assertThat(other.memory().malloc(LmrSpec.of(8)).size()).isEqualTo(8);
+                }
+                assertThat(Lingering.waiting(port)).isEqualTo(more);
+            } finally {
+                open.forEach(BadClientTest::close);
+            }
+        }
+    }
+
+    private static void close(AutoCloseable one) {
+        try {
+            one.close();
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** A socket whose last close waits for its peer, which reads nothing. */
+    private record Lingering(SocketChannel channel, int descriptor) implements AutoCloseable {
+        private static final Path OWN = Path.of("/proc/self/fd");
+
+        static Lingering connect(SocketAddress address) throws IOException {
+            Set<String> before = sockets();
+            SocketChannel channel = SocketChannel.open(address);
+            Set<String> after = sockets();
+            after.removeAll(before);
+            channel.setOption(
+                    StandardSocketOptions.SO_LINGER,
+                    Math.toIntExact(Waits.seconds(60).toSeconds()));
+            channel.configureBlocking(false);
+            ByteBuffer content = ByteBuffer.allocate(1 << 20);
+            while (channel.write(content.clear()) > 0) {
+                assertThat(channel.isOpen()).isTrue();
+            }
+            channel.configureBlocking(true);
+            assertThat(after).hasSize(1);
+            return new Lingering(channel, Integer.parseInt(after.iterator().next()));
+        }
+
+        private static Set<String> sockets() throws IOException {
+            Set<String> numbers = new HashSet<>();
+            try (Stream<Path> all = Files.list(OWN)) {
+                for (Path one : all.toList()) {
+                    try {
+                        if (Files.readSymbolicLink(one).toString().startsWith("socket:")) {
+                            numbers.add(one.getFileName().toString());
+                        }
+                    } catch (NoSuchFileException closedMeanwhile) {
+                        assertThat(closedMeanwhile).isNotNull();
+                    }
+                }
+            }
+            return numbers;
+        }
+
+        /** The number of connections to this port whose end waits until their peers have read what was sent (FIN-WAIT-1). */
+        static long waiting(int port) {
+            String ends = ":%04X 04 ".formatted(port);
+            try {
+                return Stream.concat(lines("tcp"), lines("tcp6"))
+                        .filter(line -> line.contains(ends))
+                        .count();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        private static Stream<String> lines(String table) throws IOException {
+            Path path = Path.of("/proc/self/net").resolve(table);
+            return Files.exists(path) ? Files.readAllLines(path).stream() : Stream.of();
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
         }
     }
 
