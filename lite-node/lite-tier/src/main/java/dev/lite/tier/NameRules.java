@@ -1,6 +1,7 @@
 package dev.lite.tier;
 
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSpec;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -48,6 +49,8 @@ public final class NameRules {
                         "\"%s\" is not a pattern of names; it must be a name, and may end with * or **"
                                 .formatted(text));
             }
+            // Otherwise no name fits it. A name may begin with a blank.
+            LmrSpec.checkName(open ? fixed + "x" : fixed);
             return new Pattern(fixed, open, slashes);
         }
 

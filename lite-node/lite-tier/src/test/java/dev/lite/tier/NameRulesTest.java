@@ -46,4 +46,16 @@ class NameRulesTest {
         assertThat(NameRules.of(List.of(), Map.of(Use.CALL, List.of()))).isSameAs(NameRules.ALL);
         assertThat(NameRules.ALL.allow(Use.SERVE, "bank/other")).isTrue();
     }
+
+    @Test
+    void aPatternThatNoNameCanFitIsRefused() {
+        for (String never : List.of("a\nb", "shop/\t*", "x".repeat(513), "x".repeat(512) + "**")) {
+            assertThatThrownBy(() -> fits(never, "a"))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageMatching("the LMR name .*(U\\+00|the limit is 512).*");
+        }
+        assertThat(fits("x".repeat(512), "x".repeat(512))).isTrue();
+        assertThat(fits("x".repeat(511) + "*", "x".repeat(512))).isTrue();
+        assertThat(fits(" *", " a")).isTrue();
+    }
 }

@@ -1,12 +1,16 @@
 package dev.lite.tier.session;
 
+import dev.lite.api.LmrHandle;
 import dev.lite.os.PeerCredentials;
 import dev.lite.os.UserNamespace;
+import dev.lite.session.protocol.SessionProtocol;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Authenticates applications: by their credentials from the kernel, and by a token where several share a user id. Any thread. */
@@ -51,6 +55,7 @@ public interface PrincipalPolicy {
      * the user namespace of this process does not have.
      *
      * @param rules at least one
+     * @throws IllegalArgumentException if there is none, or one of them can never match because of an earlier one
      */
     static PrincipalPolicy of(List<Rule> rules) {
         return of(rules, UserNamespace.uidOfOthers());
@@ -66,6 +71,7 @@ public interface PrincipalPolicy {
         if (copy.isEmpty()) {
             throw new IllegalArgumentException("no principal is configured; no application could attach");
         }
+        requireAllReached(copy);
         return (credentials, token) -> {
             byte[] digest = token == null ? null : Rule.sha256(token);
             boolean isOther = isOf(others, credentials);
@@ -81,6 +87,18 @@ public interface PrincipalPolicy {
                     : new Rejected("no principal is configured for user id %d %s; see the node's list of principals"
                             .formatted(credentials.uid(), token == null ? "without a token" : "with this token"));
         };
+    }
+
+    private static void requireAllReached(List<Rule> rules) {
+        for (int late = 1; late < rules.size(); late++) {
+            for (int early = 0; early < late; early++) {
+                if (rules.get(early).covers(rules.get(late))) {
+                    throw new IllegalArgumentException(
+                            "lite.node.principals[%d] (%s) can never match: [%d] (%s) matches each of its applications before it"
+                                    .formatted(late, rules.get(late).principal, early, rules.get(early).principal));
+                }
+            }
+        }
     }
 
     /** The decision of a policy. */
@@ -109,16 +127,20 @@ public interface PrincipalPolicy {
         /**
          * Creates a rule that matches when the user id and the token do.
          *
-         * @param principal the principal's name, not blank
+         * @param principal the principal's name, as in {@link LmrHandle#grant}
          * @param uid the user id, or empty for any
-         * @param token the secret, not blank, or null if none is needed
+         * @param token the secret, not blank and at most {@value SessionProtocol#TOKEN_BYTES_MAX} bytes, or null if none is needed
          */
         public Rule(String principal, OptionalInt uid, @Nullable String token) {
-            if (principal.isBlank()) {
-                throw new IllegalArgumentException("a principal's name is blank");
-            }
+            Set<?> unused = LmrHandle.checkGrant(principal, Set.of());
             if (token != null && token.isBlank()) {
                 throw new IllegalArgumentException("the token of principal %s is blank".formatted(principal));
+            }
+            int bytes = token == null ? 0 : token.getBytes(StandardCharsets.UTF_8).length;
+            if (bytes > SessionProtocol.TOKEN_BYTES_MAX) {
+                throw new IllegalArgumentException(
+                        "the token of principal %s has %d bytes, so no application can send it; the limit is %d"
+                                .formatted(principal, bytes, SessionProtocol.TOKEN_BYTES_MAX));
             }
             if (uid.isEmpty() && token == null) {
                 throw new IllegalArgumentException(
@@ -135,6 +157,12 @@ public interface PrincipalPolicy {
             boolean tokenFits =
                     tokenDigest == null || (theirDigest != null && MessageDigest.isEqual(tokenDigest, theirDigest));
             return uidFits && tokenFits;
+        }
+
+        /** Whether it matches every application that the other one matches. */
+        private boolean covers(Rule other) {
+            boolean sameUid = uid.isEmpty() || uid.equals(other.uid);
+            return sameUid && (tokenDigest == null || Arrays.equals(tokenDigest, other.tokenDigest));
         }
 
         private static byte[] sha256(String token) {

@@ -78,4 +78,39 @@ class PrincipalPolicyTest {
                 .isThrownBy(() -> new Rule("all", OptionalInt.empty(), " "));
         assertThatExceptionOfType(IllegalArgumentException.class).isThrownBy(() -> PrincipalPolicy.of(List.of()));
     }
+
+    @Test
+    void aRuleThatAnEarlierOneHidesIsRefused() {
+        Rule user = new Rule("shop", OptionalInt.of(1000), null);
+        Rule token = new Rule("roaming", OptionalInt.empty(), "roaming-secret");
+        for (List<Rule> hiding : List.of(
+                List.of(user, new Rule("admin", OptionalInt.of(1000), "admin-secret")),
+                List.of(user, new Rule("admin", OptionalInt.of(1000), null)),
+                List.of(token, new Rule("admin", OptionalInt.of(1000), "roaming-secret")),
+                List.of(token, new Rule("admin", OptionalInt.empty(), "roaming-secret")))) {
+            assertThatExceptionOfType(IllegalArgumentException.class)
+                    .isThrownBy(() -> PrincipalPolicy.of(hiding))
+                    .withMessageContaining("lite.node.principals[1] (admin) can never match")
+                    .withMessageContaining("[0] (")
+                    .withMessageNotContaining("secret");
+        }
+        Rule admin = new Rule("admin", OptionalInt.of(1000), "admin-secret");
+        assertThat(PrincipalPolicy.of(List.of(admin, user, token)).decide(uid(1000), "admin-secret"))
+                .isEqualTo(new Admitted("admin"));
+    }
+
+    @Test
+    void aRuleThatNoApplicationCanSatisfyIsRefused() {
+        for (String name : List.of("", " ", "a\nb", "x".repeat(513))) {
+            assertThatExceptionOfType(IllegalArgumentException.class)
+                    .isThrownBy(() -> new Rule(name, OptionalInt.of(1), null));
+        }
+        assertThatExceptionOfType(IllegalArgumentException.class)
+                .isThrownBy(() -> new Rule("shop", OptionalInt.empty(), "s".repeat(1025)))
+                .withMessageContaining("shop")
+                .withMessageContaining("1025")
+                .withMessageContaining("1024");
+        assertThat(new Rule("shop", OptionalInt.empty(), "s".repeat(1024)).toString())
+                .contains("shop");
+    }
 }
