@@ -42,6 +42,8 @@ final class TlsWire extends EncryptedWire {
 
     private final SSLEngine engine;
     private final boolean namesMatter;
+    /** By the clock of {@link javax.net.ssl.SSLSession#getCreationTime}. */
+    private final long createdMs = System.currentTimeMillis();
     // This and the following fields are guarded by this object. Buffers of encrypted bytes are kept ready for reading.
     private final ByteBuffer encryptedIn;
     private final ByteBuffer encryptedOut;
@@ -102,6 +104,7 @@ final class TlsWire extends EncryptedWire {
                     if (flush()) {
                         switch (engine.getHandshakeStatus()) {
                             case FINISHED, NOT_HANDSHAKING -> {
+                                requireNewSession();
                                 return;
                             }
                             case NEED_TASK -> runTasks();
@@ -116,6 +119,16 @@ final class TlsWire extends EncryptedWire {
             }
         } catch (SSLException e) {
             throw failed(e);
+        }
+    }
+
+    /**
+     * A node never resumes a session. One that does passes no check of its certificate, however long ago that has expired: the ticket
+     * of each resumed session is good for the next one.
+     */
+    private void requireNewSession() throws SSLException {
+        if (engine.getSession().getCreationTime() < createdMs) {
+            throw new SSLException("it resumes a former session, without a check of its certificate");
         }
     }
 

@@ -59,6 +59,46 @@ class TlsWireTest {
         }
     }
 
+    /** TLS checks no certificate when it resumes a session: one that expired meanwhile would be good for ever. */
+    @Test
+    void aPeerThatResumesAFormerSessionIsDisconnected() throws InterruptedException {
+        SSLContext context = Certificates.make(directory, "both");
+        CountDownLatch received = new CountDownLatch(1);
+        try (var listening = TcpServerSocket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
+                var arena = Arena.ofConfined()) {
+            Thread peer = Thread.ofVirtual()
+                    .start(() -> connectTwice(context, listening.address().getPort(), received));
+            var first = new TlsWire(accept(listening), context, false, false);
+            first.handshake(Deadline.in(Waits.seconds(20)));
+            long byteOfContent = arena.allocate(1).address();
+            Waits.until("a byte is sent", () -> first.send(byteOfContent, 1) == 1);
+            Waits.await(received);
+            first.abort();
+            var second = new TlsWire(accept(listening), context, false, false);
+            assertThatExceptionOfType(WireException.class)
+                    .isThrownBy(() -> second.handshake(Deadline.in(Waits.seconds(20))))
+                    .withMessageContaining("resumes a former session");
+            second.abort();
+            peer.join();
+        }
+    }
+
+    /** The first byte comes after the ticket with which the second connection resumes the session. */
+    private static void connectTwice(SSLContext context, int port, CountDownLatch received) {
+        for (int i = 0; i < 2; i++) {
+            try (var socket =
+                    (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), port)) {
+                if (socket.getInputStream().read() >= 0) {
+                    received.countDown();
+                }
+            } catch (IOException e) {
+                if (received.getCount() > 0) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        }
+    }
+
     private static TcpSocket accept(TcpServerSocket listening) {
         TcpSocket[] accepted = new TcpSocket[1];
         Waits.until("the peer has connected", () -> {
