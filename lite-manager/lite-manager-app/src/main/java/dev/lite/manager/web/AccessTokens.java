@@ -43,8 +43,8 @@ final class AccessTokens {
     /**
      * Reads the configured tokens; there may be none.
      *
-     * @throws StartException when a property is wrong, the file cannot be read or others may write to it, or a header
-     *     cannot carry the token
+     * @throws StartException when a property is wrong, two tokens are the same, the file cannot be read or others may write to
+     *     it, or a header cannot carry the token
      */
     static AccessTokens of(WebProperties properties) {
         List<Known> known = new ArrayList<>();
@@ -61,6 +61,17 @@ final class AccessTokens {
                         "lite.manager.tokens[%d].name is \"%s\", which another token has"
                                 .formatted(index, next.client().name()),
                         "Give each token a name of its own.");
+            }
+            for (Known other : known) {
+                if (MessageDigest.isEqual(other.digest(), next.digest())) {
+                    throw wrong(
+                            "lite.manager.tokens[%d].sha256, of \"%s\", is also that of \"%s\", so the token would have two roles"
+                                    .formatted(
+                                            index,
+                                            next.client().name(),
+                                            other.client().name()),
+                            "Give each client a token of its own.");
+                }
             }
             known.add(next);
         }
@@ -87,6 +98,12 @@ final class AccessTokens {
                     "%s.sha256, of \"%s\", is not the SHA-256 of a token: it must have 64 hexadecimal digits"
                             .formatted(property, name),
                     "Make it with: printf %s \"$TOKEN\" | sha256sum");
+        }
+        if (MessageDigest.isEqual(digest, sha256(""))) {
+            throw wrong(
+                    "%s.sha256, of \"%s\", is the SHA-256 of an empty text, which everybody knows"
+                            .formatted(property, name),
+                    "Check that TOKEN is set, and make it again with: printf %s \"$TOKEN\" | sha256sum");
         }
         return new Known(new Client(name, token.role()), digest);
     }

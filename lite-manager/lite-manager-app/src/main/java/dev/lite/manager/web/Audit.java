@@ -5,6 +5,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,6 +18,9 @@ final class Audit {
     private static final Logger log = LoggerFactory.getLogger("lite.audit");
     private static final String BODY = Audit.class.getName() + ".body";
     private static final int BODY_CHARS_MAX = 512;
+    /** What could begin a line, or means something to a terminal. */
+    private static final Pattern CONTROL = Pattern.compile("[\\p{Cc}\\u2028\\u2029]");
+
     private static final int LINES_MAX = 50;
     private static final Duration PERIOD = Duration.ofSeconds(10);
 
@@ -50,7 +54,7 @@ final class Audit {
     static void body(HttpServletRequest request, Object body) {
         String text = body.toString();
         String shown = text.length() <= BODY_CHARS_MAX ? text : text.substring(0, BODY_CHARS_MAX) + "…";
-        request.setAttribute(BODY, shown.replaceAll("\\p{Cntrl}", "?"));
+        request.setAttribute(BODY, CONTROL.matcher(shown).replaceAll("?"));
     }
 
     /** A request was answered. */

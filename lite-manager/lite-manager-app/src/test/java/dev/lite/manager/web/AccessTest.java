@@ -28,6 +28,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -357,14 +358,51 @@ class AccessTest {
         assertThat(named("a", hash).toString()).doesNotContain(hash);
     }
 
+    /** A shell makes that hash when the variable of the token is not set: then an empty password would be the token. */
+    @Test
+    void theHashOfAnEmptyTokenIsRefused() throws NoSuchAlgorithmException {
+        String empty = sha256("");
+        assertThatThrownBy(() -> AccessTokens.of(named("alice", empty)))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining("lite.manager.tokens[0].sha256, of \"alice\", is the SHA-256 of an empty text");
+    }
+
+    /** Otherwise it would be open whose role the client has. */
+    @Test
+    void aTokenWithTwoNamesIsRefused() throws NoSuchAlgorithmException {
+        String hash = sha256("the-token-of-two");
+        var reader = new WebProperties.NamedToken("wall", Role.READER, hash);
+        var operator = new WebProperties.NamedToken("alice", Role.OPERATOR, hash.toUpperCase(Locale.ROOT));
+        assertThatThrownBy(() -> AccessTokens.of(named(null, List.of(reader, operator))))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining("lite.manager.tokens[1].sha256, of \"alice\", is also that of \"wall\"")
+                .hasMessageNotContaining(hash);
+        assertThatThrownBy(() -> AccessTokens.of(named("the-token-of-two", List.of(reader))))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining("lite.manager.tokens[0].sha256, of \"wall\", is also that of \"token\"");
+    }
+
+    @Test
+    void theAuditLogHasNoControlCharactersOfBodies() {
+        Object[] kept = new Object[1];
+        HttpServletRequest request = (HttpServletRequest) Proxy.newProxyInstance(
+                AccessTest.class.getClassLoader(),
+                new Class<?>[] {HttpServletRequest.class},
+                (proxy, setAttribute, arguments) -> {
+                    kept[0] = arguments[1];
+                    return null;
+                });
+        Audit.body(request, "a\nb\u0085c\u009bd\u2028e\u2029f\u007fg");
+        assertThat(kept[0]).isEqualTo("a?b?c?d?e?f?g");
+    }
+
     private static WebProperties named(String name, String sha256) {
+        return named(null, List.of(new WebProperties.NamedToken(name, Role.READER, sha256)));
+    }
+
+    private static WebProperties named(@Nullable String token, List<WebProperties.NamedToken> tokens) {
         Duration second = Duration.ofSeconds(1);
-        return new WebProperties(
-                null,
-                null,
-                List.of(new WebProperties.NamedToken(name, Role.READER, sha256)),
-                second,
-                new WebProperties.Events(1, 1, 1, second, second));
+        return new WebProperties(token, null, tokens, second, new WebProperties.Events(1, 1, 1, second, second));
     }
 
     @ParameterizedTest
