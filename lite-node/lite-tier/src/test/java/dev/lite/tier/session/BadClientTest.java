@@ -328,7 +328,7 @@ class BadClientTest {
             try {
                 for (int i = 0; i < more; i++) {
                     RawClient bad = new RawClient(older).attach();
-                    open.addFirst(bad::close);
+                    open.addFirst(bad);
                     try (Lingering socket = Lingering.connect(peers.getLocalAddress())) {
                         open.addFirst(peers.accept()); // its close ends the wait
                         bad.sendRaw(NODES, socket.descriptor());
@@ -382,7 +382,7 @@ class BadClientTest {
                 for (Path one : all.toList()) {
                     try {
                         if (Files.readSymbolicLink(one).toString().startsWith("socket:")) {
-                            numbers.add(one.getFileName().toString());
+                            numbers.add(OWN.relativize(one).toString());
                         }
                     } catch (NoSuchFileException closedMeanwhile) {
                         assertThat(closedMeanwhile).isNotNull();
