@@ -22,6 +22,8 @@ import org.springframework.util.ReflectionUtils;
 
 /** Calls a method with {@link LtRpcHandler} as a handler. */
 final class RpcHandlerMethod implements RpcHandler {
+    /** A parameter of suspend functions of Kotlin, which need not be on the class path. */
+    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
 
     private final Object bean;
     private final Method method;
@@ -44,6 +46,10 @@ final class RpcHandlerMethod implements RpcHandler {
         types = Arrays.stream(method.getGenericParameterTypes())
                 .map(type -> GenericTypeResolver.resolveType(type, beanType))
                 .toArray(Type[]::new);
+        check(
+                Arrays.stream(method.getParameterTypes())
+                        .noneMatch(type -> type.getName().equals(CONTINUATION)),
+                "it is a suspend function, and its caller would have the reply at its first suspension");
         int requests = 0;
         for (Type type : types) {
             if (type != RpcCall.class) {

@@ -24,6 +24,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.Stream;
+import kotlin.coroutines.Continuation;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -587,6 +588,28 @@ class LiteRpcAutoConfigurationTests {
                         .hasMessageEndingWith(
                                 "it is @Async, and its caller would have the reply before its body has run"));
         assertThat(rpc.handlers).isEmpty();
+    }
+
+    @Test
+    void aHandlerThatIsASuspendFunctionOfKotlinIsReportedAtTheStart() {
+        runner.withBean(Suspending.class)
+                .run(
+                        context -> assertThat(context)
+                                .getFailure()
+                                .rootCause()
+                                .hasMessageContaining("@LtRpcHandler(\"later\")")
+                                .hasMessageEndingWith(
+                                        "it is a suspend function, and its caller would have the reply at its first suspension"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    /** As Kotlin compiles such a function. */
+    static class Suspending {
+        @LtRpcHandler("later")
+        @Nullable
+        Object later(Continuation<? super String> continuation) {
+            return null;
+        }
     }
 
     static class AsyncMethod {
