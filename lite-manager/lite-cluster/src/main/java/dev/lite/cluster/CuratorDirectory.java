@@ -8,6 +8,8 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.ZooDefs;
@@ -24,6 +26,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class CuratorDirectory implements ClusterDirectory {
     private static final Logger log = LoggerFactory.getLogger(CuratorDirectory.class);
+    /** A manager that begins together with the nodes leads by then. */
+    private static final long MANAGER_STARTS_S = 30;
+
     private static final long RECONNECT_PAUSE_NS = 50_000_000;
 
     private final String cluster;
@@ -103,7 +108,18 @@ public final class CuratorDirectory implements ClusterDirectory {
     @Override
     public NodeRecord register(NodeAdvert advert, Duration deadline) {
         NodeIds.check(advert.name(), advert.heldId());
-        return registrar.register(advert, begin(deadline));
+        NodeRecord registered = registrar.register(advert, begin(deadline));
+        CompletableFuture.delayedExecutor(MANAGER_STARTS_S, TimeUnit.SECONDS).execute(this::warnWithoutManager);
+        return registered;
+    }
+
+    /** The first manager that leads makes the first epoch. */
+    void warnWithoutManager() {
+        if (!closed.get() && session.isUp() && epochs.cached().number() == 0) {
+            log.warn(
+                    "No manager has led the cluster \"{}\" yet: lost nodes are not removed, and drains do not start. Start one, or correct the name of the cluster.",
+                    cluster);
+        }
     }
 
     @Override

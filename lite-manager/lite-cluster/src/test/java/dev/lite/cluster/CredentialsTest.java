@@ -147,22 +147,41 @@ class CredentialsTest {
     @Test
     void aClusterCreatedWithoutAPasswordIsReportedAsOpen() {
         use(open(null));
+
+        assertThat(logOf(() -> assertThat(open(OURS).read("name", DEADLINE)).isPresent()))
+                .anySatisfy(message -> assertThat(message)
+                        .contains("/lite/" + cluster)
+                        .contains("without a user and password")
+                        .doesNotContain(PASSWORD));
+    }
+
+    private static List<String> logOf(Runnable action) {
         ListAppender<ILoggingEvent> messages = new ListAppender<>();
         messages.start();
         Logger logger = (Logger) LoggerFactory.getLogger(CuratorDirectory.class);
         logger.addAppender(messages);
         try {
-            assertThat(open(OURS).read("name", DEADLINE)).isPresent();
+            action.run();
         } finally {
             logger.detachAppender(messages);
         }
+        return messages.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+    }
 
-        assertThat(messages.list)
-                .extracting(ILoggingEvent::getFormattedMessage)
-                .anySatisfy(message -> assertThat(message)
-                        .contains("/lite/" + cluster)
-                        .contains("without a user and password")
-                        .doesNotContain(PASSWORD));
+    /** For example one whose name has a wrong letter. */
+    @Test
+    void aClusterThatNoManagerHasLedIsReported() {
+        CuratorDirectory node = open(null);
+        node.register(ClusterDirectoryContract.advert("a"), DEADLINE);
+        assertThat(logOf(node::warnWithoutManager)).singleElement().asString().contains("\"" + cluster + "\"");
+
+        CuratorDirectory manager = open(null);
+        try (Leadership leadership = manager.leadership("manager");
+                EpochKeeperThread epochs = manager.keepEpochs(leadership)) {
+            Waits.until("the node sees an epoch", () -> node.epoch().number() > 0);
+            assertThat(epochs).isNotNull();
+        }
+        assertThat(logOf(node::warnWithoutManager)).isEmpty();
     }
 
     @Test
