@@ -1,22 +1,13 @@
 package dev.lite.bench;
 
-import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcClient;
-import dev.lite.cluster.InMemoryDirectory;
-import dev.lite.fabric.tcp.TcpFabricProvider;
-import dev.lite.tier.node.LiteNode;
-import dev.lite.tier.node.LiteNodeConfig;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.OptionalDouble;
 
 /**
@@ -39,28 +30,16 @@ final class TcpBench implements BenchMain.Benchmark {
 
     @Override
     public void run(BenchReport report) {
-        Path arenas = BenchNodes.makeTemporary(Path.of("/dev/shm"));
-        Path sockets = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
-        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
-        LiteNodeConfig config = TcpPeer.config("node-0", arenas, sockets);
-        try (LiteNode self = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));
-                TcpPeer peer = TcpPeer.start(self, arenas, sockets)) {
-            TcpPeer.enter(store, "node-1", self.self().host(), peer.addresses().address());
-            try (Lite lite = self.attach("bench");
-                    LmrHandle handle = lite.memory()
-                            .malloc(LmrSpec.of(TcpPeer.LARGE_BYTES).withPlacement(Placement.on("node-1")))) {
-                try (PlainSocket plain = PlainSocket.connect(peer.addresses().echoPort(), TcpPeer.spins(config))) {
-                    read(report, handle, plain);
-                    rpc(report, lite.rpc().bind("node-1", TcpPeer.FUNCTION), plain);
-                }
-                write(report, handle, peer.addresses(), TcpPeer.spins(config));
-                writeAsync(report, handle);
+        try (TcpPair pair = TcpPair.start();
+                LmrHandle handle = pair.lite
+                        .memory()
+                        .malloc(LmrSpec.of(TcpPeer.LARGE_BYTES).withPlacement(Placement.on(TcpPair.SERVER)))) {
+            try (PlainSocket plain = PlainSocket.connect(pair.addresses().echoPort(), pair.spins())) {
+                read(report, handle, plain);
+                rpc(report, pair.lite.rpc().bind(TcpPair.SERVER, TcpPeer.FUNCTION), plain);
             }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot start the other node", e);
-        } finally {
-            BenchNodes.delete(arenas);
-            BenchNodes.delete(sockets);
+            write(report, handle, pair.addresses(), pair.spins());
+            writeAsync(report, handle);
         }
     }
 

@@ -1,20 +1,13 @@
 package dev.lite.bench;
 
-import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcClient;
-import dev.lite.cluster.InMemoryDirectory;
-import dev.lite.fabric.tcp.TcpFabricProvider;
-import dev.lite.tier.node.LiteNode;
-import dev.lite.tier.node.LiteNodeConfig;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.util.List;
 
 /**
  * An embedded caller and another node's process, compared with UCX between two native processes ({@link Ucx}), over shared
@@ -75,34 +68,23 @@ final class UcxBench implements BenchMain.Benchmark {
     }
 
     private static void overTcp(BenchReport report, Ucx ucx) throws IOException {
-        Path arenas = BenchNodes.makeTemporary(Path.of("/dev/shm"));
-        Path sockets = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
-        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
-        LiteNodeConfig config = TcpPeer.config("node-0", arenas, sockets);
-        try (LiteNode self = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));
-                TcpPeer peer = TcpPeer.start(self, arenas, sockets)) {
-            TcpPeer.enter(store, "node-1", self.self().host(), peer.addresses().address());
-            try (Lite lite = self.attach("bench");
-                    Arena scope = Arena.ofConfined();
-                    LmrHandle handle =
-                            lite.memory().malloc(LmrSpec.of(LMR_BYTES).withPlacement(Placement.on("node-1")))) {
-                MemorySegment request = scope.allocate(TcpPeer.SMALL_BYTES, SMALL);
-                MemorySegment reply = scope.allocate(TcpPeer.SMALL_BYTES, SMALL);
-                compare(report, "tcp-read", TcpPeer.SMALL_BYTES, n -> read(handle, reply, n), ucx, "ucp_get", 1);
-                compare(report, "tcp-add", Long.BYTES, n -> add(handle, n), ucx, "ucp_fadd", 1);
-                RpcClient client = lite.rpc().bind("node-1", TcpPeer.FUNCTION);
-                compare(
-                        report,
-                        "tcp-call",
-                        TcpPeer.SMALL_BYTES,
-                        n -> RpcLatencyBench.call(client, request, reply, n),
-                        ucx,
-                        "tag_lat",
-                        2);
-            }
-        } finally {
-            BenchNodes.delete(arenas);
-            BenchNodes.delete(sockets);
+        try (TcpPair pair = TcpPair.start();
+                Arena scope = Arena.ofConfined();
+                LmrHandle handle =
+                        pair.lite.memory().malloc(LmrSpec.of(LMR_BYTES).withPlacement(Placement.on(TcpPair.SERVER)))) {
+            MemorySegment request = scope.allocate(TcpPeer.SMALL_BYTES, SMALL);
+            MemorySegment reply = scope.allocate(TcpPeer.SMALL_BYTES, SMALL);
+            compare(report, "tcp-read", TcpPeer.SMALL_BYTES, n -> read(handle, reply, n), ucx, "ucp_get", 1);
+            compare(report, "tcp-add", Long.BYTES, n -> add(handle, n), ucx, "ucp_fadd", 1);
+            RpcClient client = pair.lite.rpc().bind(TcpPair.SERVER, TcpPeer.FUNCTION);
+            compare(
+                    report,
+                    "tcp-call",
+                    TcpPeer.SMALL_BYTES,
+                    n -> RpcLatencyBench.call(client, request, reply, n),
+                    ucx,
+                    "tag_lat",
+                    2);
         }
     }
 

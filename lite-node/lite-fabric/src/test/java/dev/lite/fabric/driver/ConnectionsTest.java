@@ -8,7 +8,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
-import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -43,7 +42,7 @@ class ConnectionsTest {
         }
     }
 
-    private static final class FakeEndpoint extends DriverEndpoint<FakeLink> {
+    private static final class FakeEndpoint extends UnpostableEndpoint<FakeLink> {
         int outstanding;
         int cuts;
         boolean cutFails;
@@ -77,36 +76,6 @@ class ConnectionsTest {
                 handler.failed(this, outstanding, FabricError.FLUSHED);
             }
             return failed;
-        }
-
-        @Override
-        public long mappedAddress() {
-            return 0;
-        }
-
-        @Override
-        public Post read(long remoteOffset, long localAddress, long length, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post write(long remoteOffset, long localAddress, long length, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
-            return Post.CLOSED;
         }
     }
 

@@ -7,7 +7,6 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
-import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.net.InetAddress;
@@ -98,7 +97,7 @@ class LaneConnectorTest {
         }
     }
 
-    private static final class TestEndpoint extends DriverEndpoint<TestLink> {
+    private static final class TestEndpoint extends UnpostableEndpoint<TestLink> {
         TestEndpoint(boolean accepted) {
             super(accepted);
         }
@@ -109,36 +108,6 @@ class LaneConnectorTest {
         @Override
         protected int flush(FabricHandler handler, int limit) {
             return 0;
-        }
-
-        @Override
-        public long mappedAddress() {
-            return 0;
-        }
-
-        @Override
-        public Post read(long remoteOffset, long localAddress, long length, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post write(long remoteOffset, long localAddress, long length, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
-            return Post.CLOSED;
-        }
-
-        @Override
-        public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
-            return Post.CLOSED;
         }
     }
 
