@@ -44,8 +44,11 @@ final class ClientChannels {
 
     private static final long RETIRE_PAUSE_NS_MIN = 100_000;
     private static final long RETIRE_PAUSE_NS_MAX = 50_000_000;
-    /** How long a channel without calls waits for the answers to those that timed out. They may never come. */
-    private static final long UNANSWERED_NS_MAX = TimeUnit.SECONDS.toNanos(5);
+    /**
+     * How long a channel without calls waits for the answers to those that timed out. They may never come. Longer than a closed server
+     * waits, which knows better why the channel ends.
+     */
+    private static final long UNANSWERED_NS_MAX = TimeUnit.SECONDS.toNanos(6);
 
     /** The node learns of a channel's end at about the same time as the applications. */
     private static final long WORD_NS_MAX = TimeUnit.SECONDS.toNanos(1);

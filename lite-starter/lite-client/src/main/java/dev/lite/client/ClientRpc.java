@@ -442,7 +442,7 @@ final class ClientRpc implements LtRpc {
             Duration left = deadline;
             if (!callsOnThreads.tryAcquire()) {
                 long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
-                if (!Deadline.awaitPermit(callsOnThreads, deadlineNs)) {
+                if (!Deadline.awaitPermits(callsOnThreads, 1, deadlineNs)) {
                     return CompletableFuture.failedFuture(new LiteTimeoutException(
                             "%s: not started within %s: the session had %d asynchronous calls that wait, its limit"
                                     .formatted(target.what(), Durations.text(deadline), CALLS_ON_THREADS_MAX)));

@@ -135,7 +135,7 @@ final class ControlRequests {
             LongFunction<Request> make,
             @Nullable Undo undo) {
         long deadlineNs = System.nanoTime() + timeoutNs;
-        if (!Deadline.awaitPermit(permits, deadlineNs)) {
+        if (!Deadline.awaitPermits(permits, 1, deadlineNs)) {
             throw timeout(what, timeoutNs, "the session had reached its limit of requests under way");
         }
         long id = lastId.incrementAndGet();

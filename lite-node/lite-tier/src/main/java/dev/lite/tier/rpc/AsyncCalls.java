@@ -23,19 +23,22 @@ import org.jspecify.annotations.Nullable;
  * thread does, since dependents may block. Any thread.
  *
  * <p>Bound: the slots of the principal and the function. A call that finds none free waits for one on a virtual thread, with a copy of
- * its request. So do at most {@value #ON_THREADS_MAX} calls of the node, with 64 MiB at most; starting another one waits.
+ * its request. All such calls of the node together take at most about {@value #ON_THREADS_KIB_MAX} KiB; starting another one waits.
  */
 final class AsyncCalls {
     private static final long ABOUT_TO_END_NS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final byte[] EMPTY = {};
-    private static final int ON_THREADS_MAX = 1024;
+    private static final int ON_THREADS_KIB_MAX = 64 << 10;
+    /** Of a thread that waits, with what belongs to it. */
+    private static final int THREAD_KIB = 4;
 
     private final RpcCaller caller;
     private final PostedCalls postedCalls;
     private final LastRole lastRole = new LastRole();
     private final HelpedFutures futures = new HelpedFutures(lastRole);
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
-    private final Semaphore onThreads = new Semaphore(ON_THREADS_MAX);
+    /** A permit for each KiB. */
+    private final Semaphore onThreads = new Semaphore(ON_THREADS_KIB_MAX);
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
     /** @param caller makes those that must wait */
@@ -90,39 +93,40 @@ final class AsyncCalls {
      */
     CompletableFuture<byte[]> onThread(Object what, byte[] request, Duration deadline, CallOfCopy call) {
         Duration left = deadline;
-        if (!onThreads.tryAcquire()) {
+        int kib = THREAD_KIB + Math.ceilDiv(request.length, 1 << 10);
+        if (!onThreads.tryAcquire(kib)) {
             long endNs = System.nanoTime() + FunctionClient.toNanos(deadline);
-            if (!Deadline.awaitPermit(onThreads, endNs)) {
+            if (!Deadline.awaitPermits(onThreads, kib, endNs)) {
                 return CompletableFuture.failedFuture(new LiteTimeoutException(
-                        "%s: not started within %s: the node had %d asynchronous calls that wait, its limit"
-                                .formatted(what, Durations.text(deadline), ON_THREADS_MAX)));
+                        "%s: not started within %s: the node's asynchronous calls that wait took %d MiB, their limit"
+                                .formatted(what, Durations.text(deadline), ON_THREADS_KIB_MAX >> 10)));
             }
             left = Duration.ofNanos(Math.max(1, endNs - System.nanoTime()));
         }
         boolean started = false;
         try {
-            CompletableFuture<byte[]> future = startOnThread(request.clone(), left, call);
+            CompletableFuture<byte[]> future = startOnThread(request.clone(), kib, left, call);
             started = true;
             return future;
         } finally {
             if (!started) { // no memory for a thread
-                onThreads.release();
+                onThreads.release(kib);
             }
         }
     }
 
-    private CompletableFuture<byte[]> startOnThread(byte[] copy, Duration left, CallOfCopy call) {
+    private CompletableFuture<byte[]> startOnThread(byte[] copy, int kib, Duration left, CallOfCopy call) {
         CompletableFuture<byte[]> future = new CompletableFuture<>();
         startThread(() -> {
             byte[] reply;
             try {
                 reply = call.call(copy, left);
             } catch (RuntimeException | Error failure) {
-                onThreads.release(); // first: a dependent stage may start the next call
+                onThreads.release(kib); // first: a dependent stage may start the next call
                 future.completeExceptionally(failure);
                 return;
             }
-            onThreads.release();
+            onThreads.release(kib);
             future.complete(reply);
         });
         return future;

@@ -61,17 +61,18 @@ public final class Deadline {
     }
 
     /**
-     * Waits for a permit. An interrupt does not end the wait; it is kept for the caller.
+     * Waits for permits. An interrupt does not end the wait; it is kept for the caller.
      *
+     * @param count how many, all at once
      * @param endNs the instant at which the wait ends, in {@link System#nanoTime} terms
      * @return false when it passed
      */
-    public static boolean awaitPermit(Semaphore permits, long endNs) {
+    public static boolean awaitPermits(Semaphore permits, int count, long endNs) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return permits.tryAcquire(endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    return permits.tryAcquire(count, endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
