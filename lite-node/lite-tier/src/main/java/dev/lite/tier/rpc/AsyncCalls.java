@@ -39,6 +39,7 @@ final class AsyncCalls {
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
     /** A permit for each KiB. */
     private final Semaphore onThreads = new Semaphore(ON_THREADS_KIB_MAX);
+
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
     /** @param caller makes those that must wait */
