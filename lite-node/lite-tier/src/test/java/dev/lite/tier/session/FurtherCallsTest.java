@@ -83,7 +83,7 @@ class FurtherCallsTest {
         return new String(call.request().toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
     }
 
-    /** Makes so many calls and waits until all are queued at the server's node. */
+    /** Makes so many calls, one after the other, until all are queued at the server's node. One that needs a thread could be overtaken. */
     private List<CompletableFuture<byte[]>> queue(RpcServer server, int count) {
         String function = server.function();
         CompletableFuture<byte[]> first = caller.rpc().callAsync("n0", function, bytes("binds"), GENEROUS);
@@ -92,10 +92,11 @@ class FurtherCallsTest {
         List<CompletableFuture<byte[]>> replies = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             replies.add(caller.rpc().callAsync("n0", function, bytes("call " + i), GENEROUS));
+            int queued = i + 1;
+            Waits.until(
+                    "%d calls of \"%s\" are queued".formatted(queued, function),
+                    () -> cluster.node(0).figures().queuedCalls() == queued);
         }
-        Waits.until(
-                "%d calls of \"%s\" are queued".formatted(count, function),
-                () -> cluster.node(0).figures().queuedCalls() == count);
         return replies;
     }
 
