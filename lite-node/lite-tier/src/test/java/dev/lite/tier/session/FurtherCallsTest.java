@@ -83,7 +83,7 @@ class FurtherCallsTest {
         return new String(call.request().toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
     }
 
-    /** Makes so many calls, one after the other, until all are queued at the server's node. One that needs a thread could be overtaken. */
+    /** Makes so many calls, which are queued at the server's node in this order. One that needs a thread could be overtaken. */
     private List<CompletableFuture<byte[]>> queue(RpcServer server, int count) {
         String function = server.function();
         CompletableFuture<byte[]> first = caller.rpc().callAsync("n0", function, bytes("binds"), GENEROUS);
