@@ -5,9 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.ibm.disni.verbs.impl.FakeConnectionManager;
 import dev.lite.fabric.FabricConfig;
-import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
-import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.conformance.IgnoringHandler;
 import dev.lite.fabric.driver.ConnectionLimits;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.LaneHandshake;
@@ -45,22 +43,7 @@ class RdmaConnectorTest {
     private Channel channel;
     private FakeConnectionManager calls;
 
-    private static final class Ignoring implements FabricHandler, Connections.Driver<RdmaEndpoint, RdmaLink> {
-        @Override
-        public void completed(FabricEndpoint endpoint, long context) {}
-
-        @Override
-        public void failed(FabricEndpoint endpoint, long context, FabricError error) {}
-
-        @Override
-        public void immediate(FabricEndpoint endpoint, int immediate) {}
-
-        @Override
-        public void connected(FabricEndpoint endpoint, boolean accepted) {}
-
-        @Override
-        public void disconnected(FabricEndpoint endpoint, String reason) {}
-
+    private static final class Ignoring implements IgnoringHandler, Connections.Driver<RdmaEndpoint, RdmaLink> {
         @Override
         public void opened(RdmaEndpoint endpoint, RdmaLink link) {}
 

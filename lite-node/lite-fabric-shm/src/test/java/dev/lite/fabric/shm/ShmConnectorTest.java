@@ -3,9 +3,8 @@ package dev.lite.fabric.shm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
-import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.conformance.IgnoringHandler;
 import dev.lite.fabric.driver.ConnectionLimits;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.os.SharedMemory;
@@ -59,16 +58,7 @@ class ShmConnectorTest {
         }
     }
 
-    private final class Recorder implements FabricHandler {
-        @Override
-        public void completed(FabricEndpoint endpoint, long context) {}
-
-        @Override
-        public void failed(FabricEndpoint endpoint, long context, FabricError error) {}
-
-        @Override
-        public void immediate(FabricEndpoint endpoint, int immediate) {}
-
+    private final class Recorder implements IgnoringHandler {
         @Override
         public void connected(FabricEndpoint endpoint, boolean accepted) {
             calls.add("accepted");

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.conformance.IgnoringHandler;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.net.InetAddress;
@@ -111,17 +111,8 @@ class LaneConnectorTest {
         }
     }
 
-    private final class Recorder implements FabricHandler, Connections.Driver<TestEndpoint, TestLink> {
+    private final class Recorder implements IgnoringHandler, Connections.Driver<TestEndpoint, TestLink> {
         private volatile boolean wakeFails;
-
-        @Override
-        public void completed(FabricEndpoint endpoint, long context) {}
-
-        @Override
-        public void failed(FabricEndpoint endpoint, long context, FabricError error) {}
-
-        @Override
-        public void immediate(FabricEndpoint endpoint, int immediate) {}
 
         @Override
         public void connected(FabricEndpoint endpoint, boolean accepted) {
