@@ -8,11 +8,9 @@ import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /** A port that this session has open. Any thread. */
 final class ClientMessages implements RpcMessages {
@@ -31,20 +29,8 @@ final class ClientMessages implements RpcMessages {
     /** Receives that have timed out, and that the node has not ended. */
     private final AtomicInteger late = new AtomicInteger();
 
-    /** A message and the number of its sender. One thread has it, or {@link #kept}. */
-    private static final class Taken {
-        final long origin;
-        final byte[] data;
-
-        /** The query of the sender's name, which continues if a receive does not wait for its end. */
-        @Nullable
-        CompletableFuture<RpcOriginIs> sender;
-
-        Taken(long origin, byte[] data) {
-            this.origin = origin;
-            this.data = data;
-        }
-    }
+    /** A message and its sender. One thread has it, or {@link #kept}. */
+    private record Taken(OriginQuery sender, byte[] data) {}
 
     ClientMessages(RpcCommandPath commands, String port, long id) {
         this.commands = commands;
@@ -90,38 +76,19 @@ final class ClientMessages implements RpcMessages {
     }
 
     private Message message(Taken its, String what, long deadlineNs) {
-        boolean known = false;
+        RpcOriginIs sender = null;
         try {
-            RpcOriginIs origin = commands.knownOrigin(its.origin);
-            if (origin == null) {
-                origin = sender(its, what, deadlineNs);
-            }
-            known = true;
-            return new Message(origin.node(), origin.principal(), its.data);
+            sender = its.sender.await(deadlineNs);
         } finally {
-            if (!known) {
+            if (sender == null) {
                 kept.addFirst(its);
             }
-        }
-    }
-
-    private RpcOriginIs sender(Taken its, String what, long deadlineNs) {
-        CompletableFuture<RpcOriginIs> query = its.sender;
-        if (query == null) {
-            its.sender = query = commands.askOrigin(its.origin);
-        }
-        RpcOriginIs sender;
-        try {
-            sender = RpcCommandPath.awaitOrigin(query, deadlineNs);
-        } catch (RuntimeException e) {
-            its.sender = null; // the next receive asks again
-            throw e;
         }
         if (sender == null) {
             throw new LiteTimeoutException(
                     "%s: the node has not told the sender's name; the next receive gets the message".formatted(what));
         }
-        return sender;
+        return new Message(sender.node(), sender.principal(), its.data);
     }
 
     private Taken take(String what, long timeoutNs) {
@@ -156,7 +123,7 @@ final class ClientMessages implements RpcMessages {
     private Taken taken(int slot, long length) {
         byte[] data = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
         RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(data), 0, data.length);
-        return new Taken(commands.data().receivedOrigin(slot), data);
+        return new Taken(new OriginQuery(commands, commands.data().receivedOrigin(slot)), data);
     }
 
     @Override

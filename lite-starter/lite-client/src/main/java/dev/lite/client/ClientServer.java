@@ -27,7 +27,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -507,10 +506,8 @@ final class ClientServer implements RpcServer {
     /** A call of this server. */
     private final class Received implements RpcCall {
         private final long number;
-        /** The caller's number. */
-        private final long caller;
-        /** The query of the caller's name, which continues if a receive does not wait for its end. */
-        private @Nullable CompletableFuture<RpcOriginIs> query;
+        /** Of the caller's name; null: it was known. */
+        private final @Nullable OriginQuery query;
         /** Known before the application gets the call. */
         private @Nullable RpcOriginIs origin;
 
@@ -537,7 +534,7 @@ final class ClientServer implements RpcServer {
                 int replyBytesMax,
                 @Nullable ChannelServer channel) {
             this.number = number;
-            this.caller = caller;
+            query = origin == null ? new OriginQuery(commands, caller) : null;
             this.origin = origin;
             this.message = message;
             this.contextBytes = contextBytes;
@@ -551,17 +548,11 @@ final class ClientServer implements RpcServer {
 
         /** The thread that has the call; see {@link IncomingCalls.Made#awaitCaller}. */
         void awaitOrigin(long deadlineNs) {
-            if (origin == null) {
-                origin = commands.knownOrigin(caller); // perhaps since another call
-            }
-            if (origin != null) {
+            if (query == null) {
                 return;
             }
             try {
-                if (query == null) {
-                    query = commands.askOrigin(caller);
-                }
-                origin = RpcCommandPath.awaitOrigin(query, deadlineNs);
+                origin = query.await(deadlineNs);
             } catch (Throwable e) { // the node does not tell it, or there is no memory for a thread
                 try {
                     refuseLater(List.of(number));

@@ -1,6 +1,5 @@
 package dev.lite.client;
 
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.DataPath.Outcome;
@@ -13,14 +12,10 @@ import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionMessage.RpcOrigin;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
-import dev.lite.session.wire.WireError;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -168,48 +163,8 @@ final class RpcCommandPath {
         return origins.get(number);
     }
 
-    /** Asks the node for the caller with this number. The query continues if no thread waits for its end. */
-    CompletableFuture<RpcOriginIs> askOrigin(long number) {
-        CompletableFuture<RpcOriginIs> query = new CompletableFuture<>();
-        Thread unused = Thread.ofVirtual().name("lite-client-origin").start(() -> {
-            try {
-                query.complete(origin(number));
-            } catch (RuntimeException | Error failure) {
-                query.completeExceptionally(failure);
-            }
-        });
-        return query;
-    }
-
-    /**
-     * Waits for the end of a query. An interrupt does not end the wait; it is kept.
-     *
-     * @return null when the deadline passed
-     */
-    static @Nullable RpcOriginIs awaitOrigin(CompletableFuture<RpcOriginIs> query, long deadlineNs) {
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    return query.get(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                } catch (TimeoutException e) {
-                    return null;
-                } catch (ExecutionException e) {
-                    throw e.getCause() instanceof LiteException known
-                            ? WireError.again(known, String.valueOf(known.getMessage()))
-                            : new IllegalStateException(e.getCause());
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
-
-    private RpcOriginIs origin(long number) {
+    /** Asks the node for the caller with this number, and waits up to the session's deadline; see {@link OriginQuery}. */
+    RpcOriginIs origin(long number) {
         RpcOriginIs known = origins.get(number);
         if (known == null) {
             known = session.requests()
