@@ -65,7 +65,8 @@ class ClassCachesTest {
     }
 
     @Test
-    void unfinishedCachesOfProcessesThatWereKilledAreRemovedAndThoseOfRunningOnesStay() throws Exception {
+    void unfinishedCachesOfProcessesThatWereKilledAreRemovedAndThoseOfRunningOnesStay()
+            throws IOException, InterruptedException {
         Process ended = new ProcessBuilder("true").start();
         assertThat(ended.waitFor()).isZero();
         Path left = node.resolveSibling("fake-exec-01234567.aot." + ended.pid());

@@ -371,7 +371,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void ofClustersThatBeginInOneDirectoryAtTheSameTimeOneGetsItAndKeepsItsFiles() throws Exception {
+    void ofClustersThatBeginInOneDirectoryAtTheSameTimeOneGetsItAndKeepsItsFiles() throws IOException {
         int clusters = 4;
         CyclicBarrier begin = new CyclicBarrier(clusters);
         for (int round = 0; round < 30; round++) {

@@ -10,23 +10,13 @@ import org.junit.jupiter.api.Test;
 class AccountTest {
     private static final Deadline NOW = Deadline.in(Duration.ZERO);
 
-    private long batch;
-    private final Limiter limiter = new Limiter(rate -> new Permits() {
-        @Override
-        public long takeAll() {
-            return batch;
-        }
-
-        @Override
-        public void setPerSecond(long perSecond) {
-            // the test gives the permits
-        }
-    });
+    private final GivenPermits given = new GivenPermits();
+    private final Limiter limiter = new Limiter(rate -> given);
     private final Account first = new Account(limiter, "first");
     private final Account second = new Account(limiter, "second");
 
     private void refill(long permits) {
-        batch = permits;
+        given.batch = permits;
         limiter.refill();
     }
 

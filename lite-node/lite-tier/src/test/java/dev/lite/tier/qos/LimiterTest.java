@@ -15,21 +15,11 @@ class LimiterTest {
 
     private static final long PIECE = 16 << 10;
     private static final long LARGE = 64 << 20;
-    private long batch;
-    private final Limiter limiter = new Limiter(rate -> new Permits() {
-        @Override
-        public long takeAll() {
-            return batch;
-        }
-
-        @Override
-        public void setPerSecond(long perSecond) {
-            // the test gives the permits
-        }
-    });
+    private final GivenPermits given = new GivenPermits();
+    private final Limiter limiter = new Limiter(rate -> given);
 
     private void refill(long permits) {
-        batch = permits;
+        given.batch = permits;
         limiter.refill();
     }
 

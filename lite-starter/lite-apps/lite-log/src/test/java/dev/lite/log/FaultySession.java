@@ -105,7 +105,11 @@ final class FaultySession {
         return withMemory(lite, memory);
     }
 
-    /** Does something before and after memory whose name has this ending is created; the action is told whether it was. */
+    /**
+     * Runs an action before and after each creation of memory whose name ends like this.
+     *
+     * @param action gets false before the creation, and true after it
+     */
     static Lite creating(Lite lite, String ending, Consumer<Boolean> action) {
         LtMemory memory = (LtMemory) Proxy.newProxyInstance(
                 LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
