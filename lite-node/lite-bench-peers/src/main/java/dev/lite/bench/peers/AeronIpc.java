@@ -23,9 +23,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Aeron over shared memory, with its media driver in the serving process. Each caller has a publication and a subscription of
- * its own. One thread serves all callers. All threads wait with Agrona's back-off strategy.
+ * its own. One thread serves all callers. All threads wait with Agrona's back-off strategy; {@link SpinningAeronIpc} is the
+ * form that does not sleep.
  */
-public final class AeronIpc implements Contender {
+public class AeronIpc implements Contender {
     private static final String CHANNEL = "aeron:ipc?term-length=1m";
     private static final int REQUESTS = 1000;
     private static final int REPLIES = 2000;
@@ -38,6 +39,11 @@ public final class AeronIpc implements Contender {
     @Override
     public String name() {
         return "Aeron IPC";
+    }
+
+    /** How a caller and the serving thread wait; a new one for each thread. */
+    IdleStrategy idleStrategy() {
+        return new BackoffIdleStrategy();
     }
 
     @Override
@@ -71,7 +77,7 @@ public final class AeronIpc implements Contender {
                 .dirDeleteOnStart(true)
                 .dirDeleteOnShutdown(true));
         Aeron aeron = connect(arguments.get(0));
-        Echo echo = new Echo(aeron);
+        Echo echo = new Echo(aeron, idleStrategy());
         Thread.ofPlatform().daemon().name("echo").start(echo::run);
         return new Server() {
             @Override
@@ -90,17 +96,18 @@ public final class AeronIpc implements Contender {
     /** Sends each request back on the stream that it names. */
     private static final class Echo {
         private final Aeron aeron;
+        private final IdleStrategy idle;
         private final Subscription requests;
         private final @Nullable ExclusivePublication[] replies = new ExclusivePublication[CALLERS_MAX];
         private volatile boolean stopped;
 
-        Echo(Aeron aeron) {
+        Echo(Aeron aeron, IdleStrategy idle) {
             this.aeron = aeron;
+            this.idle = idle;
             requests = aeron.addSubscription(CHANNEL, REQUESTS);
         }
 
         void run() {
-            IdleStrategy idle = new BackoffIdleStrategy();
             FragmentAssembler handler =
                     new FragmentAssembler((buffer, offset, length, header) -> answer(buffer, offset, length));
             while (!stopped) {
@@ -135,7 +142,7 @@ public final class AeronIpc implements Contender {
                 if (callers[0] == CALLERS_MAX) {
                     throw new IllegalStateException("more than %d callers".formatted(CALLERS_MAX));
                 }
-                return new RoundTrip(aeron, callers[0]++, workload.bytes());
+                return new RoundTrip(aeron, idleStrategy(), callers[0]++, workload.bytes());
             }
 
             @Override
@@ -150,10 +157,11 @@ public final class AeronIpc implements Contender {
         private final Subscription reply;
         private final UnsafeBuffer message;
         private final FragmentAssembler handler;
-        private final IdleStrategy idle = new BackoffIdleStrategy();
+        private final IdleStrategy idle;
         private int replies;
 
-        RoundTrip(Aeron aeron, int caller, int bytes) {
+        RoundTrip(Aeron aeron, IdleStrategy idle, int caller, int bytes) {
+            this.idle = idle;
             request = aeron.addExclusivePublication(CHANNEL, REQUESTS);
             reply = aeron.addSubscription(CHANNEL, REPLIES + caller);
             message = new UnsafeBuffer(ByteBuffer.allocateDirect(Math.max(HEADER_BYTES, bytes)));

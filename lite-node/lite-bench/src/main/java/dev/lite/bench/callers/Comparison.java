@@ -26,6 +26,7 @@ record Comparison(String title, List<Row> rows) {
     private static final String POLLING_SOCKETS = "sockets, polling";
     private static final String LOCK = "fair ReentrantLock";
     private static final String AERON = "Aeron IPC";
+    private static final String SPINNING_AERON = "Aeron IPC, spinning";
     private static final String GRPC = "gRPC";
     private static final String REDIS = "Redis";
     private static final String HAZELCAST = "Hazelcast";
@@ -61,6 +62,7 @@ record Comparison(String title, List<Row> rows) {
                 EMBEDDED_TCP,
                 RING,
                 AERON,
+                SPINNING_AERON,
                 POLLING_SOCKETS,
                 SOCKETS,
                 GRPC,
@@ -75,10 +77,11 @@ record Comparison(String title, List<Row> rows) {
                 EMBEDDED_SHM,
                 EMBEDDED_TCP,
                 AERON,
+                SPINNING_AERON,
                 SOCKETS,
                 GRPC,
                 HAZELCAST));
-        all.add(of("calls-16", Workload.calls(16), EMBEDDED_SHM, AERON, SOCKETS));
+        all.add(of("calls-16", Workload.calls(16), EMBEDDED_SHM, AERON, SPINNING_AERON, SOCKETS));
         all.add(of(
                 "calls-16-virtual",
                 Workload.calls(16).onVirtualThreads(),
