@@ -249,6 +249,8 @@ record LocalClusterConfig(
                 "-XX:NewSize=10m", // a start needs no more, and would fill what it gets
                 "-XX:+UseSerialGC",
                 "-XX:+ExitOnOutOfMemoryError",
+                "-Dstdout.encoding=UTF-8", // as its output is read, whatever the locale is
+                "-Dstderr.encoding=UTF-8",
                 "--enable-native-access=ALL-UNNAMED"));
     }
 

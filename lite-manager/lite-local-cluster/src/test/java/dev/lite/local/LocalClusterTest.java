@@ -483,7 +483,7 @@ class LocalClusterTest {
                     .withMessageContaining("node-4");
             assertThat(detached.isRunning()).isTrue();
             assertThat(run(script)).isZero();
-            assertThat(started.isAlive()).isFalse();
+            assertThat(started.awaitExit(Waits.seconds(10))).isPresent();
             assertThat(detached.isRunning()).isFalse();
         } finally {
             run(script);
@@ -510,12 +510,13 @@ class LocalClusterTest {
             LocalProcess first = detached.start("manager");
             assertThat(detached.stop("manager")).isTrue();
 
-            assertThat(first.isAlive()).isFalse();
+            assertThat(first.awaitExit(Waits.seconds(10))).isPresent();
             assertThat(second.isAlive()).isTrue();
         } finally {
             assertThat(run(script)).isZero();
         }
-        assertThat(second.isAlive()).isFalse();
+        assertThat(second.waitFor(Waits.seconds(10).toNanos(), TimeUnit.NANOSECONDS))
+                .isTrue();
     }
 
     @Test
