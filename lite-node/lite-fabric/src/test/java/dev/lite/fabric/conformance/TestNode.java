@@ -27,6 +27,7 @@ final class TestNode {
     final FabricMemory memory;
 
     private long localUsed;
+    private long lastCalls; // polling thread
     private boolean closed;
     private volatile boolean stopping;
 
@@ -89,6 +90,7 @@ final class TestNode {
         recorder.enter();
         int handedOver = fabric.poll(limit);
         long calls = recorder.leave();
+        lastCalls = calls;
         // A poll that only served a peer's request answers 1, in drivers that need the owner's processor for that;
         // other
         // drivers answer exactly the number of calls.
@@ -99,6 +101,11 @@ final class TestNode {
             recorder.violation("poll(%d) answered %d and made %d calls".formatted(limit, handedOver, calls));
         }
         return handedOver;
+    }
+
+    /** Calls of the handler in the last poll. Unlike its answer, without what only served the peer, such as an answer to a ping. */
+    long lastCalls() {
+        return lastCalls;
     }
 
     boolean isStepped() {
