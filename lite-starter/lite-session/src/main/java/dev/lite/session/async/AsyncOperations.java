@@ -165,37 +165,44 @@ public final class AsyncOperations {
     }
 
     private void acquirePermit(Duration timeout) {
-        try {
-            if (!permits.tryAcquire(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
-                throw new LiteTimeoutException(
-                        "this session had %d asynchronous operations under way, its limit, for %s"
-                                .formatted(operationsMax, Durations.text(timeout)));
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new LiteTimeoutException("interrupted while waiting to start an asynchronous operation", e);
+        if (!Deadline.awaitPermits(permits, 1, Deadline.in(timeout).endNs())) {
+            throw new LiteTimeoutException("this session had %d asynchronous operations under way, its limit, for %s"
+                    .formatted(operationsMax, Durations.text(timeout)));
         }
     }
 
-    /** Waits for the operations that were started before this call; see {@link dev.lite.api.LtMemory#fence}. */
+    /** Waits for the operations that were started before this call, also if it is interrupted; see {@link dev.lite.api.LtMemory#fence}. */
     public void fence(Duration deadline) {
         Deadline until = Deadline.in(deadline);
         Operation[] before = underWay.toArray(new Operation[0]);
+        for (Operation opened : before) {
+            if (!hasEnded(opened, until)
+                    // At once: its thread completes the future next, and then runs the stages, which may take long.
+                    || !Polling.until(opened.future::isDone, until, COMPLETED_POLL_NS)) {
+                String some = before.length == 1
+                        ? "an asynchronous operation"
+                        : "some of %d asynchronous operations".formatted(before.length);
+                throw new LiteTimeoutException(
+                        "fence: %s had not ended within %s".formatted(some, Durations.text(deadline)));
+            }
+        }
+    }
+
+    /** Waits for the end of an operation; false at the deadline. An interrupt does not end the wait; it is kept. */
+    private static boolean hasEnded(Operation opened, Deadline until) {
+        boolean interrupted = false;
         try {
-            for (Operation opened : before) {
-                if (!opened.ended.await(until.remainingNs(), TimeUnit.NANOSECONDS)
-                        // At once: its thread completes the future next, and then runs the stages, which may take long.
-                        || !Polling.until(opened.future::isDone, until, COMPLETED_POLL_NS)) {
-                    String some = before.length == 1
-                            ? "an asynchronous operation"
-                            : "some of %d asynchronous operations".formatted(before.length);
-                    throw new LiteTimeoutException(
-                            "fence: %s had not ended within %s".formatted(some, Durations.text(deadline)));
+            while (true) {
+                try {
+                    return opened.ended.await(until.remainingNs(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException kept) {
+                    interrupted = true;
                 }
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new LiteTimeoutException("interrupted in a fence", e);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 }

@@ -62,6 +62,34 @@ class AsyncOperationsTest {
     }
 
     @Test
+    void anInterruptedThreadStartsOperationsAndWaitsForThem() {
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
+        CountDownLatch go = new CountDownLatch(1);
+        AtomicInteger done = new AtomicInteger();
+        Thread.currentThread().interrupt();
+        try {
+            CompletableFuture<?> operation = operations.begin(
+                    () -> {
+                        await(go);
+                        done.incrementAndGet();
+                    },
+                    LONG);
+            assertThatThrownBy(() -> operations.begin(done::incrementAndGet, SHORT))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessage("this session had 1 asynchronous operations under way, its limit, for 30 ms");
+            assertThatThrownBy(() -> operations.fence(SHORT))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessage("fence: an asynchronous operation had not ended within 30 ms");
+            go.countDown();
+            operations.fence(LONG);
+            assertThat(operation).isCompleted();
+            assertThat(done).hasValue(1);
+        } finally {
+            assertThat(Thread.interrupted()).as("interrupted").isTrue();
+        }
+    }
+
+    @Test
     void aFenceDoesNotWaitForTheStagesOfAnOperationThatHasEnded() {
         AsyncOperations operations = new AsyncOperations(2, new HelpedFutures(WaitingHelp.NONE));
         CountDownLatch go = new CountDownLatch(1);
