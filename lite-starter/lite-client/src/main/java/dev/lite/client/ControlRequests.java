@@ -52,6 +52,7 @@ final class ControlRequests {
 
     private final SessionChannel channel;
     private final String node;
+    private final int requestsMax;
     private final Semaphore permits;
     /** For requests that wait for a lock or at a barrier: they must not block the others. */
     private final Semaphore waitPermits = new Semaphore(SessionProtocol.WAITS_MAX);
@@ -97,6 +98,7 @@ final class ControlRequests {
     ControlRequests(SessionChannel channel, String node, int requestsMax) {
         this.channel = channel;
         this.node = node;
+        this.requestsMax = requestsMax;
         permits = new Semaphore(requestsMax);
     }
 
@@ -113,22 +115,23 @@ final class ControlRequests {
      */
     <R extends Reply> R ask(
             String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable Undo undo) {
-        return ask(permits, what, type, timeoutNs, make, undo);
+        return ask(permits, requestsMax, what, type, timeoutNs, make, undo);
     }
 
     /** {@link #ask} for a request that the node answers only after another session acted. */
     <R extends Reply> R askAndWait(
             String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable Undo undo) {
-        return ask(waitPermits, what, type, timeoutNs, make, undo);
+        return ask(waitPermits, SessionProtocol.WAITS_MAX, what, type, timeoutNs, make, undo);
     }
 
     /** {@link #ask} for the release of a lock, or an answer about a channel: others wait for it. */
     void askToRelease(String what, long timeoutNs, LongFunction<Request> make) {
-        Done unused = ask(releasePermits, what, Done.class, timeoutNs, make, null);
+        Done unused = ask(releasePermits, RELEASES_MAX, what, Done.class, timeoutNs, make, null);
     }
 
     private <R extends Reply> R ask(
             Semaphore permits,
+            int limit,
             String what,
             Class<R> type,
             long timeoutNs,
@@ -136,7 +139,8 @@ final class ControlRequests {
             @Nullable Undo undo) {
         long deadlineNs = System.nanoTime() + timeoutNs;
         if (!Deadline.awaitPermits(permits, 1, deadlineNs)) {
-            throw timeout(what, timeoutNs, "the session had reached its limit of requests under way");
+            throw timeout(
+                    what, timeoutNs, "the session had reached its limit of requests under way, which is " + limit);
         }
         long id = lastId.incrementAndGet();
         CompletableFuture<Reply> answer = new CompletableFuture<>();

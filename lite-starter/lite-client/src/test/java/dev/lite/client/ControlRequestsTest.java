@@ -188,7 +188,8 @@ class ControlRequestsTest {
             List<CompletableFuture<List<NodeInfo>>> asking = askUpToTheLimit(fixture, held);
             assertThatThrownBy(() -> fixture.lite.memory().malloc(LmrSpec.of(64), SHORT))
                     .isInstanceOf(LiteTimeoutException.class)
-                    .hasMessageContaining("limit of requests under way");
+                    .hasMessageContaining("limit of requests under way")
+                    .hasMessageContaining("which is " + FakeNode.REQUESTS_MAX);
 
             fixture.node.answer(held.getFirst());
 
