@@ -8,6 +8,7 @@ import dev.lite.session.channel.ChannelTotals;
 import dev.lite.session.protocol.CommandCounts;
 import dev.lite.session.protocol.SessionArea;
 import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +25,8 @@ final class ClientCounts {
     private final ChannelTotals channelCalls = new ChannelTotals();
     private final ChannelTotals channelAnswers = new ChannelTotals();
     private final long[] begunNs = new long[SessionArea.SLOTS_MAX << STRIDE_SHIFT];
+    private final LongAdder longMemsets = new LongAdder();
+    private final LongAdder longMemsetBytes = new LongAdder();
     private volatile @Nullable Sampler sampler;
 
     void setSampler(@Nullable Sampler newSampler) {
@@ -52,6 +55,12 @@ final class ClientCounts {
         }
     }
 
+    /** Counts a memset that takes no slot. */
+    void longMemset(long bytes) {
+        longMemsetBytes.add(bytes);
+        longMemsets.increment();
+    }
+
     /** Counts and samples the calls of a new channel, too. */
     void opened(ChannelCounts calls) {
         calls.sampleTo(nanos -> sample(Kind.CALL, nanos));
@@ -72,6 +81,7 @@ final class ClientCounts {
         Map<Kind, Count> sums = commands.sums();
         add(sums, Kind.CALL, channelCalls.sum());
         add(sums, Kind.ANSWER, channelAnswers.sum());
+        add(sums, Kind.MEMSET, new Count(longMemsets.sum(), longMemsetBytes.sum()));
         return sums;
     }
 

@@ -233,6 +233,8 @@ final class ClientHandle implements LmrHandle {
         if (length <= data.windowBytes()) {
             transfer.memset(offset, length, value, deadline());
         } else {
+            requireUsable();
+            session.counts().longMemset(length);
             request(
                     "memset of " + describe(),
                     request -> new Memset(request, session.nodeTimeoutNs(), lhOfPriority(), offset, length, value));

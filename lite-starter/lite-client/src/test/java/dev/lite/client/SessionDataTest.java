@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrUnavailableException;
@@ -81,6 +82,17 @@ class SessionDataTest {
             assertThat(read).containsExactly(0, 7, 7, 0);
             handle.memset(0, FakeNode.WINDOW_BYTES + 1, (byte) 0);
             assertThat(fixture.node.awaitRequest(Memset.class).length()).isEqualTo(FakeNode.WINDOW_BYTES + 1);
+        }
+    }
+
+    @Test
+    void theStatisticsCountLongAndShortMemsets() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LmrHandle handle = map(fixture);
+            handle.memset(1, 2, (byte) 7);
+            handle.memset(0, FakeNode.WINDOW_BYTES + 1, (byte) 0);
+            assertThat(fixture.lite.statistics().operations())
+                    .containsEntry(LiteStatistics.Kind.MEMSET, new LiteStatistics.Count(2, FakeNode.WINDOW_BYTES + 3));
         }
     }
 
