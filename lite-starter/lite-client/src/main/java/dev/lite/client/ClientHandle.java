@@ -144,7 +144,10 @@ final class ClientHandle implements LmrHandle {
         Segments.requireWritable("destination", destination);
         long length = destination.byteSize();
         check(Op.READ, Permission.READ, offset, length);
-        long deadlineNs = deadline();
+        readUntil(offset, destination, length, deadline());
+    }
+
+    private void readUntil(long offset, MemorySegment destination, long length, long deadlineNs) {
         if (length <= data.windowBytes()) {
             transfer.readOne(offset, destination, length, deadlineNs);
         } else {
@@ -157,7 +160,10 @@ final class ClientHandle implements LmrHandle {
         Segments.requireReadable("source", source);
         long length = source.byteSize();
         check(Op.WRITE, Permission.WRITE, offset, length);
-        long deadlineNs = deadline();
+        writeUntil(offset, source, length, deadline());
+    }
+
+    private void writeUntil(long offset, MemorySegment source, long length, long deadlineNs) {
         if (length <= data.windowBytes()) {
             transfer.writeOne(offset, source, length, deadlineNs);
         } else {
@@ -167,24 +173,40 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public void read(List<LmrSlice> slices) {
-        checked(Op.READ, Permission.READ, slices).forEach(slice -> read(slice.offset(), slice.segment()));
+        readAll(checked(Op.READ, Permission.READ, slices));
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
-        checked(Op.WRITE, Permission.WRITE, slices).forEach(slice -> write(slice.offset(), slice.segment()));
+        writeAll(checked(Op.WRITE, Permission.WRITE, slices));
+    }
+
+    /** One deadline for all slices. */
+    private void readAll(List<LmrSlice> checked) {
+        long deadlineNs = deadline();
+        for (LmrSlice slice : checked) {
+            readUntil(slice.offset(), slice.segment(), slice.segment().byteSize(), deadlineNs);
+        }
+    }
+
+    /** One deadline for all slices. */
+    private void writeAll(List<LmrSlice> checked) {
+        long deadlineNs = deadline();
+        for (LmrSlice slice : checked) {
+            writeUntil(slice.offset(), slice.segment(), slice.segment().byteSize(), deadlineNs);
+        }
     }
 
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = checked(Op.READ, Permission.READ, slices);
-        return begin(Op.READ, mine, () -> read(mine));
+        return begin(Op.READ, mine, () -> readAll(mine));
     }
 
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = checked(Op.WRITE, Permission.WRITE, slices);
-        return begin(Op.WRITE, mine, () -> write(mine));
+        return begin(Op.WRITE, mine, () -> writeAll(mine));
     }
 
     /** @param transfer the same operation, blocking: for several slices or windows, or if no slot is free */

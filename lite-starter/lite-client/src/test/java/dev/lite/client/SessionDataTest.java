@@ -12,6 +12,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
@@ -22,6 +23,7 @@ import dev.lite.session.protocol.SessionMessage.Memset;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -93,6 +95,30 @@ class SessionDataTest {
             handle.memset(0, FakeNode.WINDOW_BYTES + 1, (byte) 0);
             assertThat(fixture.lite.statistics().operations())
                     .containsEntry(LiteStatistics.Kind.MEMSET, new LiteStatistics.Count(2, FakeNode.WINDOW_BYTES + 3));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void allSlicesOfAnOperationShareItsDeadline(boolean writes) throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            LmrHandle handle = map(fixture);
+            LmrSlice slice = new LmrSlice(0, MemorySegment.ofArray(new byte[8]));
+            List<LmrSlice> slices = List.of(slice, slice);
+            fixture.node.holdCommands(op -> true);
+            CompletableFuture<Boolean> operation = run(() -> {
+                if (writes) {
+                    handle.write(slices);
+                } else {
+                    handle.read(slices);
+                }
+            });
+            for (int index = 0; index < slices.size() && !operation.isDone(); index++) {
+                Command held = fixture.node.awaitHeldCommand();
+                Waits.pass(SHORT.multipliedBy(6).dividedBy(10));
+                fixture.node.complete(held, 0);
+            }
+            assertThatThrownBy(() -> await(operation)).isInstanceOf(LiteTimeoutException.class);
         }
     }
 
