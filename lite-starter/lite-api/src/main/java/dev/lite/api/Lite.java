@@ -175,7 +175,7 @@ public interface Lite extends AutoCloseable {
          *
          * <ul>
          *   <li>Operations that begin while the node is away wait for it up to their deadline, then throw {@link
-         *       NodeUnreachableException}.
+         *       NodeUnreachableException}. An interrupt ends this wait early; the interrupt status stays set.
          *   <li>Operations in flight at the loss are repeated if that is safe: reads, writes, memset, map, acquiring a lock,
          *       registering a handler, and a master's operations on its LMR. Others throw {@link SessionLostException}; they may have
          *       taken effect: malloc, fetchAdd, testSet, memcpy, calls, asynchronous operations.

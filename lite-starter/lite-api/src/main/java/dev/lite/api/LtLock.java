@@ -21,8 +21,8 @@ public interface LtLock {
      * @return the held lock; close it to release it
      * @throws LiteTimeoutException when the deadline passed first; the caller no longer waits in the queue
      * @throws LmrUnavailableException when the node that stores the lock is lost. In an application with an embedded node also when
-     *     the thread is interrupted (the interrupt status stays set); an attached application ignores interrupts. In both cases the
-     *     caller no longer waits in the queue
+     *     the thread is interrupted (the interrupt status stays set); an attached application ignores interrupts while its
+     *     node is there. In both cases the caller no longer waits in the queue
      * @throws LimitExceededException when the session or its node has reached its limit of waiters
      */
     HeldLock acquire(Duration deadline);

@@ -358,7 +358,7 @@ final class SessionKeeper implements AutoCloseable {
     }
 
     /**
-     * Acquires a lock of this package.
+     * Acquires a lock of this package. An interrupt ends only the wait for it.
      *
      * @param what describes what the lock is held for, for the message
      * @throws LiteTimeoutException when the deadline passed first or the thread was interrupted; the interrupt is kept
@@ -366,11 +366,15 @@ final class SessionKeeper implements AutoCloseable {
     static void lock(ReentrantLock lock, Deadline deadline, Supplier<String> what) {
         long waitNs = deadline.remainingNs();
         try {
-            if (lock.tryLock(waitNs, TimeUnit.NANOSECONDS)) {
+            if (lock.tryLock() || lock.tryLock(waitNs, TimeUnit.NANOSECONDS)) {
                 return;
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+            throw new LiteTimeoutException(
+                    "%s was under way, and this thread was interrupted while it waited for that, for at most %s"
+                            .formatted(what.get(), Durations.text(waitNs)),
+                    e);
         }
         throw new LiteTimeoutException("%s took longer than the %s for which this call may wait"
                 .formatted(what.get(), Durations.text(waitNs)));

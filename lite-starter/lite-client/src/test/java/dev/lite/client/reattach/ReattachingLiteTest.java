@@ -447,6 +447,44 @@ class ReattachingLiteTest {
     }
 
     @Test
+    void anInterruptedThreadUsesTheRestartedNodeAndKeepsItsInterrupt() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        sessions.getLast().lose();
+        Thread.currentThread().interrupt();
+        try {
+            handle.read(0, BYTES);
+        } finally {
+            assertThat(Thread.interrupted()).as("interrupted").isTrue();
+        }
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+    }
+
+    @Test
+    void aThreadThatIsInterruptedWhileAnotherOneAttachesIsToldSo() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        CountDownLatch mayMap = new CountDownLatch(1);
+        CountDownLatch maps = new CountDownLatch(1);
+        whenMapping = () -> {
+            maps.countDown();
+            Waits.await(mayMap);
+        };
+        sessions.getLast().lose();
+        Thread mapping = Thread.ofVirtual().start(() -> handle.read(0, BYTES));
+        Waits.await(maps);
+        Thread.currentThread().interrupt();
+        try {
+            assertThatThrownBy(() -> handle.read(0, BYTES))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageStartingWith("mapping LMR \"a\" again by another thread was under way, and this thread"
+                            + " was interrupted while it waited for that, for at most ");
+        } finally {
+            assertThat(Thread.interrupted()).as("interrupted").isTrue();
+            mayMap.countDown();
+        }
+        Waits.join(mapping);
+    }
+
+    @Test
     void aHandleContinuesOnlyAfterTheApplicationClosedTheLostLockHoweverLongThatTakes() {
         Duration deadline = Waits.seconds(1);
         ReattachingLite shortLived = open(deadline);
