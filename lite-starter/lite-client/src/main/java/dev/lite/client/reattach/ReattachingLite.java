@@ -73,11 +73,10 @@ public final class ReattachingLite implements Lite {
         return keeper.openNow().nodes();
     }
 
-    /** After a loss, what the next session counts and holds; until it is there, that of the lost one. */
+    /** After a loss, what the next session counts and holds; until it is there, that of the lost one. Locks stay until they are closed. */
     @Override
     public LiteStatistics statistics() {
-        Lite last = keeper.last();
-        return last == null ? LiteStatistics.NONE : last.statistics();
+        return keeper.statistics();
     }
 
     @Override

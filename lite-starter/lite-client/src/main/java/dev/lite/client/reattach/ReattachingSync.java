@@ -10,7 +10,6 @@ import dev.lite.client.reattach.PerSession.Bound;
 import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The locks and barriers of the current session. A held lock is lost with its session. Any thread. */
 final class ReattachingSync implements LtSync {
@@ -76,14 +75,11 @@ final class ReattachingSync implements LtSync {
 
     /** A held lock; the keeper counts it for its session until it is closed. */
     private final class CountedLock implements HeldLock {
-        private final Lite session;
         private final HeldLock held;
-        private final AtomicBoolean closed = new AtomicBoolean();
 
         CountedLock(Lite session, HeldLock held) {
-            this.session = session;
             this.held = held;
-            keeper.lockAcquired(session);
+            keeper.lockAcquired(this, session);
         }
 
         @Override
@@ -106,9 +102,7 @@ final class ReattachingSync implements LtSync {
             try {
                 held.close();
             } finally {
-                if (closed.compareAndSet(false, true)) {
-                    keeper.lockClosed(session);
-                }
+                keeper.lockClosed(this);
             }
         }
 

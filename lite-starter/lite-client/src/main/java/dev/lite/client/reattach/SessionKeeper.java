@@ -1,5 +1,6 @@
 package dev.lite.client.reattach;
 
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteStatistics;
@@ -12,6 +13,8 @@ import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -51,11 +54,8 @@ final class SessionKeeper implements AutoCloseable {
     private final AttachOptions options;
     private final Function<AttachOptions, Lite> attach;
     private final ReentrantLock attaching = new ReentrantLock();
-    /**
-     * How many locks of each session the application has not closed yet, also of lost sessions. A session without such locks has no
-     * entry, so the map never has more entries than the application has unclosed locks.
-     */
-    private final Map<Lite, Integer> unclosedLocks = new ConcurrentHashMap<>();
+    /** The locks that the application has not closed yet, also those of lost sessions, with their sessions. */
+    private final Map<HeldLock, Lite> unclosedLocks = new ConcurrentHashMap<>();
 
     private final Set<Consumer<Lite>> attachListeners = ConcurrentHashMap.newKeySet();
     private final CountDownLatch closed = new CountDownLatch(1);
@@ -313,14 +313,27 @@ final class SessionKeeper implements AutoCloseable {
         }
     }
 
-    /** Counts a lock that this session acquired; {@link #lockClosed} must follow. */
-    void lockAcquired(Lite holder) {
-        Integer unused = unclosedLocks.merge(holder, 1, Integer::sum);
+    /** Notes a lock that this session acquired; {@link #lockClosed} must follow. */
+    void lockAcquired(HeldLock lock, Lite holder) {
+        unclosedLocks.put(lock, holder);
     }
 
-    /** The application closed a lock of this session. */
-    void lockClosed(Lite holder) {
-        Integer unused = unclosedLocks.computeIfPresent(holder, (key, count) -> count == 1 ? null : count - 1);
+    /** The application closed a lock. */
+    void lockClosed(HeldLock lock) {
+        unclosedLocks.remove(lock);
+    }
+
+    /** What the current session counts and holds, with the locks of lost sessions that the application has not closed. */
+    LiteStatistics statistics() {
+        Lite last = session;
+        LiteStatistics current = last == null ? LiteStatistics.NONE : last.statistics();
+        List<String> locks = new ArrayList<>(current.locks());
+        unclosedLocks.forEach((lock, holder) -> {
+            if (!holder.isOpen() && !isClosed()) {
+                locks.add(lock.name());
+            }
+        });
+        return new LiteStatistics(current.operations(), current.handles(), current.functions(), current.ports(), locks);
     }
 
     /**
@@ -333,16 +346,17 @@ final class SessionKeeper implements AutoCloseable {
      * @throws SessionLostException when the work must not continue
      */
     void requireNoLostLocks(Lite lost) {
-        unclosedLocks.forEach((holder, unclosed) -> {
-            if (holder == lost || !holder.isOpen()) {
-                throw new SessionLostException(
-                        "the session with %s was lost together with %s that the application has not closed yet; close %s before you use this handle again"
-                                .formatted(
-                                        options.socket(),
-                                        Counts.text(unclosed, "lock", "locks"),
-                                        unclosed == 1 ? "it" : "them"));
-            }
-        });
+        long unclosed = unclosedLocks.values().stream()
+                .filter(holder -> holder == lost || !holder.isOpen())
+                .count();
+        if (unclosed > 0) {
+            throw new SessionLostException(
+                    "the session with %s was lost together with %s that the application has not closed yet; close %s before you use this handle again"
+                            .formatted(
+                                    options.socket(),
+                                    Counts.text(unclosed, "lock", "locks"),
+                                    unclosed == 1 ? "it" : "them"));
+        }
     }
 
     private boolean mayRetry(Deadline deadline) {

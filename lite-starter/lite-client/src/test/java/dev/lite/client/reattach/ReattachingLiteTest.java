@@ -7,6 +7,7 @@ import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteStatistics;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -28,6 +29,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -444,6 +446,21 @@ class ReattachingLiteTest {
         assertThat(sessions.getLast().known("a").calls)
                 .as("at the next session")
                 .hasValue(1);
+    }
+
+    @Test
+    void theStatisticsNameALostLockUntilTheApplicationClosesIt() {
+        HeldLock lost = lite.sync().lock(FakeSync.FREE).acquire(LONG);
+        sessions.getLast().lose();
+        assertThat(lite.statistics().locks()).as("before the next session").containsExactly(FakeSync.FREE);
+        lite.nodes();
+        HeldLock held = lite.sync().lock("b").acquire(LONG);
+        sessions.getLast().statistics = new LiteStatistics(Map.of(), 3, List.of("f"), List.of("p"), List.of("b"));
+        assertThat(lite.statistics())
+                .isEqualTo(new LiteStatistics(Map.of(), 3, List.of("f"), List.of("p"), List.of("b", FakeSync.FREE)));
+        lost.close();
+        assertThat(lite.statistics()).isEqualTo(sessions.getLast().statistics);
+        held.close();
     }
 
     @Test
