@@ -7,6 +7,7 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSlice;
+import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
 import dev.lite.api.SessionLostException;
@@ -366,11 +367,13 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void grant(String principal, Set<Permission> permissions) {
-        repeat(handle -> handle.grant(principal, permissions));
+        Set<Permission> granted = LmrHandle.checkGrant(principal, permissions); // also while the node is away
+        repeat(handle -> handle.grant(principal, granted));
     }
 
     @Override
     public void moveTo(String node) {
+        NodeInfo.checkName(node);
         repeat(handle -> handle.moveTo(node));
     }
 

@@ -50,6 +50,7 @@ final class ReattachingMemory implements LtMemory {
     }
 
     private LmrHandle malloc(LmrSpec spec, Deadline deadline) {
+        Objects.requireNonNull(spec, "spec");
         return create(deadline, memory -> memory.malloc(spec, SessionKeeper.remaining(deadline)));
     }
 
@@ -65,6 +66,7 @@ final class ReattachingMemory implements LtMemory {
 
     /** Repeated after a loss: the second call maps what the first one created. */
     private LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Deadline deadline) {
+        LtMemory.checkCreateOrMap(spec, permissions); // also while the node is away
         return map(deadline, memory -> memory.createOrMap(spec, permissions, SessionKeeper.remaining(deadline)));
     }
 
@@ -79,6 +81,7 @@ final class ReattachingMemory implements LtMemory {
     }
 
     private LmrHandle map(String name, Set<Permission> permissions, Deadline deadline) {
+        LtMemory.checkMap(name, permissions);
         return map(deadline, memory -> memory.map(name, permissions, SessionKeeper.remaining(deadline)));
     }
 
@@ -93,11 +96,13 @@ final class ReattachingMemory implements LtMemory {
     }
 
     private LmrHandle map(long id, Set<Permission> permissions, Deadline deadline) {
+        LtMemory.checkMap(id, permissions);
         return map(deadline, memory -> memory.map(id, permissions, SessionKeeper.remaining(deadline)));
     }
 
     @Override
     public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+        LtMemory.checkRegister(spec, segment);
         return create(keeper.deadline(), memory -> memory.register(spec, segment));
     }
 

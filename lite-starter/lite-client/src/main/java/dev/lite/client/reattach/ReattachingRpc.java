@@ -44,12 +44,13 @@ final class ReattachingRpc implements LtRpc {
 
     @Override
     public RpcServer serve(String function) {
+        LtRpc.checkName(function); // also while the node is away
         return keeper.open().rpc().serve(function);
     }
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
-        LtRpc.checkName(function); // a lazy session reports it here, too
+        LtRpc.checkName(function);
         LtRpc.checkConcurrency(function, concurrency);
         Objects.requireNonNull(handler, "handler");
         ReattachingServer server = new ReattachingServer(function, concurrency, handler);
@@ -87,12 +88,16 @@ final class ReattachingRpc implements LtRpc {
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
+        NodeInfo.checkName(node);
+        LtRpc.checkName(port);
+        Objects.requireNonNull(message, "message");
         Deadline until = Deadline.ofCall(deadline);
         keeper.open(until).rpc().send(node, port, message, SessionKeeper.remaining(until));
     }
 
     @Override
     public RpcMessages messages(String port) {
+        LtRpc.checkName(port);
         return keeper.open().rpc().messages(port);
     }
 

@@ -21,11 +21,14 @@ final class ReattachingSync implements LtSync {
 
     @Override
     public LtLock lock(String name) {
+        LtSync.checkName(name); // also while the node is away
         return new ReattachingLock(name);
     }
 
     @Override
     public LtBarrier barrier(String name, int parties) {
+        LtSync.checkName(name);
+        LtSync.checkParties(parties);
         return new ReattachingBarrier(name, parties);
     }
 

@@ -12,7 +12,9 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
 import dev.lite.api.LtLock;
+import dev.lite.api.LtMemory;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
@@ -31,12 +33,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -499,6 +503,36 @@ class ReattachingLiteTest {
             mayMap.countDown();
         }
         Waits.join(mapping);
+    }
+
+    @Test
+    void argumentsThatNeedNoNodeAreRefusedWhileTheNodeIsAway() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.MASTER);
+        nodeIsUp = false;
+        sessions.getLast().lose();
+        attemptsToAttach.clear();
+        LtMemory memory = lite.memory();
+        LmrSpec anonymous = LmrSpec.of(8);
+        List<ThrowingCallable> invalid = List.of(
+                () -> memory.createOrMap(anonymous, Permission.READ),
+                () -> memory.map("", Permission.READ),
+                () -> memory.map("a", Set.of()),
+                () -> memory.map(7, Set.of(), LONG),
+                () -> memory.register(anonymous, MemorySegment.ofArray(new byte[7])),
+                () -> lite.sync().lock(" "),
+                () -> lite.sync().barrier("", 2),
+                () -> lite.sync().barrier("b", 0),
+                () -> lite.rpc().serve("\n"),
+                () -> lite.rpc().messages("\n"),
+                () -> lite.rpc().send(" ", "p", MemorySegment.ofArray(BYTES), LONG),
+                () -> lite.rpc().send("fake-1", "\n", MemorySegment.ofArray(BYTES), LONG),
+                () -> handle.grant("", Set.of(Permission.READ)),
+                () -> handle.moveTo(" "));
+
+        for (int index = 0; index < invalid.size(); index++) {
+            assertThatThrownBy(invalid.get(index)).as("call %d", index).isInstanceOf(IllegalArgumentException.class);
+        }
+        assertThat(attemptsToAttach).isEmpty();
     }
 
     @Test
