@@ -12,7 +12,8 @@ public interface LtBarrier {
 
     /**
      * {@code LT_barrier}: arrives at the barrier and waits until all parties of the round have arrived. Every call counts as one
-     * party, so several threads of one session are several parties.
+     * party, so several threads of one session are several parties. The session of an attached application has at most 1,024 waits for
+     * locks and barriers under way; further ones wait for a place, up to their deadlines.
      *
      * @return the number of the round; the same for all parties. Numbers start at 0. After no session has used the barrier for a
      *     minute, they start at 0 again

@@ -22,7 +22,8 @@ public interface RpcClient {
      * @param request at most {@value LtRpc#MESSAGE_BYTES_MAX} bytes
      * @param reply receives the reply, from its first byte on
      * @return the length of the reply in bytes
-     * @throws LimitExceededException when the reply is longer than the segment
+     * @throws RpcFailedException also when the reply of a handler is longer than the segment ({@link RpcStatus#HANDLER_FAILED}). A
+     *     server without a handler gets a {@link LimitExceededException} from {@link RpcCall#reply}, and may answer again
      */
     long call(MemorySegment request, MemorySegment reply, Duration deadline);
 
