@@ -47,7 +47,8 @@ final class Limiter {
 
     private volatile long perSecond;
     private volatile boolean ranShort;
-    private long lastBatch; // by the thread that refills
+    /** A batch that came in time; 0: none has come. By the thread that refills. */
+    private long usualBatch;
 
     /** @param source makes permits at a rate per second */
     Limiter(LongFunction<Permits> source) {
@@ -75,6 +76,7 @@ final class Limiter {
         perSecond = newPerSecond;
         if (now == null) {
             balance.set(0);
+            usualBatch = 0;
             permits = source.apply(newPerSecond);
         } else {
             now.setPerSecond(newPerSecond);
@@ -96,8 +98,9 @@ final class Limiter {
         }
         long batch = now.takeAll();
         if (batch > 0) {
-            lastBatch = Math.max(batch, lastBatch / 2);
-            long most = savedBatches * lastBatch;
+            // A batch that comes late is larger. Those who wait get all of it; it does not raise what is saved up.
+            usualBatch = usualBatch == 0 ? batch : Math.min(batch, 2 * usualBatch);
+            long most = Math.max(batch, savedBatches * usualBatch);
             balance.updateAndGet(before -> Math.min(before + batch, Math.max(before, most)));
         }
         queue.pump();

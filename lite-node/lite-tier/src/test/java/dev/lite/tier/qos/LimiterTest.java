@@ -54,4 +54,30 @@ class LimiterTest {
         assertThat(limiter.used()).isEqualTo(large);
         assertThat(limiter.tryTake("large", 1)).as("its debt is paid").isTrue();
     }
+
+    @Test
+    void aBatchThatComesLateIsUsedInFull() {
+        limiter.limit(PER_SECOND);
+        refill(1_000);
+        assertThat(limiter.tryTake("first", 1_000)).isTrue();
+        refill(10_000);
+        assertThat(takeAll()).isEqualTo(10_000);
+    }
+
+    @Test
+    void batchesThatComeLateAndThatNobodyNeedsAreNotSavedUp() {
+        limiter.limit(PER_SECOND);
+        for (long batch : new long[] {1_000, 1_000, 10_000, 10_000, 1_000, 1_000}) {
+            refill(batch);
+        }
+        assertThat(takeAll()).isEqualTo(10_000);
+    }
+
+    private long takeAll() {
+        long taken = 0;
+        while (limiter.tryTake("all", 1_000)) {
+            taken += 1_000;
+        }
+        return taken;
+    }
 }
