@@ -42,6 +42,8 @@ public record LiteStatistics(
         ATOMIC,
         /** {@link LmrHandle#memset}. */
         MEMSET,
+        /** {@link LtMemory#memcpy} and {@link LtMemory#memmove}, when they have succeeded. */
+        MEMCPY,
         /** Calls of functions and messages to ports. */
         CALL,
         /** Calls that this session answered. */

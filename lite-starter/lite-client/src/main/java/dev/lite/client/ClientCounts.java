@@ -6,9 +6,9 @@ import dev.lite.api.LiteStatistics.Sampler;
 import dev.lite.session.channel.ChannelCounts;
 import dev.lite.session.channel.ChannelTotals;
 import dev.lite.session.protocol.CommandCounts;
+import dev.lite.session.protocol.RequestCounts;
 import dev.lite.session.protocol.SessionArea;
 import java.util.Map;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,11 +22,10 @@ final class ClientCounts {
     private static final int STRIDE_SHIFT = 3;
 
     private final CommandCounts commands = new CommandCounts();
+    private final RequestCounts requests = new RequestCounts();
     private final ChannelTotals channelCalls = new ChannelTotals();
     private final ChannelTotals channelAnswers = new ChannelTotals();
     private final long[] begunNs = new long[SessionArea.SLOTS_MAX << STRIDE_SHIFT];
-    private final LongAdder longMemsets = new LongAdder();
-    private final LongAdder longMemsetBytes = new LongAdder();
     private volatile @Nullable Sampler sampler;
 
     void setSampler(@Nullable Sampler newSampler) {
@@ -55,10 +54,9 @@ final class ClientCounts {
         }
     }
 
-    /** Counts a memset that takes no slot. */
-    void longMemset(long bytes) {
-        longMemsetBytes.add(bytes);
-        longMemsets.increment();
+    /** Counts of control requests. They are not sampled: each takes much longer than a command. */
+    RequestCounts requests() {
+        return requests;
     }
 
     /** Counts and samples the calls of a new channel, too. */
@@ -79,9 +77,9 @@ final class ClientCounts {
 
     Map<Kind, Count> sums() {
         Map<Kind, Count> sums = commands.sums();
+        requests.addTo(sums);
         add(sums, Kind.CALL, channelCalls.sum());
         add(sums, Kind.ANSWER, channelAnswers.sum());
-        add(sums, Kind.MEMSET, new Count(longMemsets.sum(), longMemsetBytes.sum()));
         return sums;
     }
 

@@ -256,7 +256,7 @@ final class ClientHandle implements LmrHandle {
             transfer.memset(offset, length, value, deadline());
         } else {
             requireUsable();
-            session.counts().longMemset(length);
+            session.counts().requests().memset(length);
             request(
                     "memset of " + describe(),
                     request -> new Memset(request, session.nodeTimeoutNs(), lhOfPriority(), offset, length, value));

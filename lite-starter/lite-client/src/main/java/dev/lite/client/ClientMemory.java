@@ -206,6 +206,7 @@ final class ClientMemory implements LtMemory {
                                 length,
                                 overlapAllowed),
                         null);
+        session.counts().requests().copy(length); // now: only the node checks the length
     }
 
     private long own(String parameter, LmrHandle handle) {

@@ -11,6 +11,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
+import dev.lite.session.protocol.RequestCounts;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionCodec;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
@@ -96,6 +97,7 @@ final class ControlRequestHandler {
 
     private final SessionLocks locks;
     private final RepeatedLines lines;
+    private final RequestCounts counts;
     /** Those of the requests under way. */
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
 
@@ -103,6 +105,7 @@ final class ControlRequestHandler {
      * Creates the handler of one session.
      *
      * @param lines limits the log lines about failed requests
+     * @param counts gets what the node has done
      * @param end called with the reason when the session must end
      * @param drop called with the reason when the application does not read its control channel
      */
@@ -116,8 +119,10 @@ final class ControlRequestHandler {
             SessionServerConfig config,
             SessionChannel channel,
             RepeatedLines lines,
+            RequestCounts counts,
             Consumer<String> end,
             Consumer<String> drop) {
+        this.counts = counts;
         this.lines = lines;
         this.locks = locks;
         this.session = session;
@@ -332,6 +337,7 @@ final class ControlRequestHandler {
                                     m.length(),
                                     m.value(),
                                     deadline(m.deadlineNs()).toNanos());
+                    counts.memset(m.length()); // now: the application can ask for any length
                     yield new Done(m.requestId());
                 }
                 case Copy m -> {
@@ -343,6 +349,7 @@ final class ControlRequestHandler {
                             m.length(),
                             m.overlapAllowed(),
                             deadline(m.deadlineNs()));
+                    counts.copy(m.length());
                     yield new Done(m.requestId());
                 }
                 case Grant m -> {

@@ -10,6 +10,7 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.RequestCounts;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
@@ -61,6 +62,7 @@ final class NodeSession implements Runnable {
     private @Nullable String admitted; // the principal
     private int uid = -1; // before the credentials are known
     private volatile @Nullable TierSession tier; // written by this session's thread
+    private final RequestCounts requestCounts = new RequestCounts();
     private @Nullable ControlRequestHandler requests;
     private @Nullable ChannelRequests channels;
     /** Written by the session's thread. */
@@ -111,7 +113,12 @@ final class NodeSession implements Runnable {
 
     private Map<Kind, Count> operations() {
         SessionWorker current = worker;
-        return current == null ? Map.of() : current.operations();
+        if (current == null) {
+            return Map.of();
+        }
+        Map<Kind, Count> sums = current.operations();
+        requestCounts.addTo(sums);
+        return sums;
     }
 
     @Override
@@ -259,7 +266,18 @@ final class NodeSession implements Runnable {
                 name(), node, principal, rpc, channel, version >= SessionProtocol.LINKS_VERSION, this::drop);
         channels = newChannels;
         requests = new ControlRequestHandler(
-                name(), opened, handles, rpc, newChannels, locks, config, channel, lines, this::end, this::drop);
+                name(),
+                opened,
+                handles,
+                rpc,
+                newChannels,
+                locks,
+                config,
+                channel,
+                lines,
+                requestCounts,
+                this::end,
+                this::drop);
         channel.send(
                 new Welcome(version, id, backend.nodeName(), principal, config.area(), config.requestsMax()),
                 memory.descriptor());

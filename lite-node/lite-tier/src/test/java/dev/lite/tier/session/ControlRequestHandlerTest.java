@@ -11,6 +11,7 @@ import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.RequestCounts;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
@@ -86,6 +87,7 @@ class ControlRequestHandlerTest {
                 SessionServerConfig.of(path).withLimits(1, 16, REQUESTS_MAX),
                 node,
                 lines,
+                new RequestCounts(),
                 this::drop,
                 this::drop);
     }

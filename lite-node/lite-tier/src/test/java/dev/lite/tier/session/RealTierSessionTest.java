@@ -268,6 +268,10 @@ class RealTierSessionTest {
         handle.write(0, new byte[28]);
         handle.read(0, new byte[8]);
         handle.fetchAdd(8, 1);
+        handle.memset(0, 16, (byte) 1);
+        handle.memset(0, 1 << 20, (byte) 1); // longer than a window: a control request
+        lite.memory().memcpy(handle, 0, handle, 4096, 1000);
+        lite.memory().memmove(handle, 0, handle, 8, 24);
         RpcServer echo = lite.rpc().register("echo", 1, RpcCall::request);
         lite.rpc().call("counted", "echo", new byte[5], Waits.seconds(20));
         HeldLock lock = lite.sync().lock("mine").acquire(Waits.seconds(20));
@@ -277,6 +281,8 @@ class RealTierSessionTest {
                 .containsEntry(LiteStatistics.Kind.WRITE, new LiteStatistics.Count(2, 128))
                 .containsEntry(LiteStatistics.Kind.READ, new LiteStatistics.Count(1, 8))
                 .containsEntry(LiteStatistics.Kind.ATOMIC, new LiteStatistics.Count(1, 8))
+                .containsEntry(LiteStatistics.Kind.MEMSET, new LiteStatistics.Count(2, 16 + (1 << 20)))
+                .containsEntry(LiteStatistics.Kind.MEMCPY, new LiteStatistics.Count(2, 1024))
                 .containsEntry(LiteStatistics.Kind.CALL, new LiteStatistics.Count(1, 5))
                 .containsKey(LiteStatistics.Kind.ANSWER)
                 .containsKey(LiteStatistics.Kind.LOCK);
@@ -284,6 +290,8 @@ class RealTierSessionTest {
         assertThat(now.functions()).containsExactly("echo");
         assertThat(now.locks()).containsExactly("mine");
         assertThat(server.sessions().getFirst().operations())
+                .containsEntry(LiteStatistics.Kind.MEMSET, new LiteStatistics.Count(2, 16 + (1 << 20)))
+                .containsEntry(LiteStatistics.Kind.MEMCPY, new LiteStatistics.Count(2, 1024))
                 .containsEntry(LiteStatistics.Kind.WRITE, new LiteStatistics.Count(2, 128));
         assertThat(sampled).contains(LiteStatistics.Kind.WRITE, LiteStatistics.Kind.READ, LiteStatistics.Kind.CALL);
 
