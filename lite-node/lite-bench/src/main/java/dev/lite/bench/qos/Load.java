@@ -57,18 +57,42 @@ final class Load {
     /**
      * What one application did.
      *
-     * @param bytes after the ramp
-     * @param operations likewise
+     * @param bytes of the operations that ended after the ramp and before the end of the run
+     * @param operations those that began then; the last one of a thread ends later
+     * @param p50Ns of these operations
      * @param p99Ns likewise
      * @param series its bytes in each step of {@link #STEP_MS} from the begin on
      */
     record Outcome(String application, long bytes, long operations, double p50Ns, double p99Ns, List<Long> series) {}
 
     /** What one thread counts. The threads share none, since a cache line that they share would slow them down. */
-    private static final class Counts {
+    static final class Counts {
         final Latencies latencies = new Latencies();
         final long[] steps = new long[STEPS_MAX];
         long bytes;
+        private final long beginNs;
+        private final long rampNs;
+        private final long endNs;
+
+        Counts(long beginNs, long rampNs, long endNs) {
+            this.beginNs = beginNs;
+            this.rampNs = rampNs;
+            this.endNs = endNs;
+        }
+
+        /** An operation that began before the end of the run has ended. The last one counts, too: it may be the slowest. */
+        void ended(long fromNs, long toNs, long length) {
+            int step = (int) ((toNs - beginNs) / (STEP_MS * NS_PER_MS));
+            if (step >= 0 && step < STEPS_MAX) {
+                steps[step] += length;
+            }
+            if (toNs >= rampNs && toNs < endNs) {
+                bytes += length;
+            }
+            if (fromNs >= rampNs) {
+                latencies.add(toNs - fromNs);
+            }
+        }
     }
 
     /** Runs the jobs and waits for all. */
@@ -95,7 +119,7 @@ final class Load {
         Lite session = sessions.computeIfAbsent(application, name -> open(name, job.priority()));
         LmrHandle handle = session.memory().malloc(LmrSpec.of(LMR_BYTES).withPlacement(Placement.on(remote)));
         handles.add(handle);
-        Counts mine = new Counts();
+        Counts mine = new Counts(beginNs, rampNs, endNs);
         counts.computeIfAbsent(application, any -> new ArrayList<>()).add(mine);
         threads.add(Thread.ofPlatform()
                 .daemon()
@@ -131,14 +155,7 @@ final class Load {
             }
             offset = (offset + job.bytes()) & (LMR_BYTES - 1);
             long now = System.nanoTime();
-            int step = (int) ((now - beginNs) / (STEP_MS * NS_PER_MS));
-            if (step >= 0 && step < STEPS_MAX) {
-                mine.steps[step] += job.bytes();
-            }
-            if (before >= rampNs && now < endNs) {
-                mine.latencies.add(now - before);
-                mine.bytes += job.bytes();
-            }
+            mine.ended(before, now, job.bytes());
             before = now;
         }
     }
