@@ -37,8 +37,8 @@ final class AsyncCalls {
     private final LastRole lastRole = new LastRole();
     private final HelpedFutures futures = new HelpedFutures(lastRole);
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
-    /** A permit for each KiB. */
-    private final Semaphore onThreads = new Semaphore(ON_THREADS_KIB_MAX);
+    /** A permit for each KiB. Fair: a long request would wait for ever while short ones take each permit that is given back. */
+    private final Semaphore onThreads = new Semaphore(ON_THREADS_KIB_MAX, true);
 
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);
 
@@ -95,7 +95,7 @@ final class AsyncCalls {
     CompletableFuture<byte[]> onThread(Object what, byte[] request, Duration deadline, CallOfCopy call) {
         Duration left = deadline;
         int kib = THREAD_KIB + Math.ceilDiv(request.length, 1 << 10);
-        if (!onThreads.tryAcquire(kib)) {
+        if (onThreads.hasQueuedThreads() || !onThreads.tryAcquire(kib)) { // tryAcquire alone would overtake
             long endNs = System.nanoTime() + FunctionClient.toNanos(deadline);
             if (!Deadline.awaitPermits(onThreads, kib, endNs)) {
                 return CompletableFuture.failedFuture(new LiteTimeoutException(

@@ -60,4 +60,35 @@ class WaitingAsyncCallsTest {
             assertThat(next.join().join()).hasSize(1);
         }
     }
+
+    @Test
+    void smallCallsDoNotOvertakeALargeOneThatWaitsForMemory() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            Lite app = cluster.attach(0);
+            RpcServer server = app.rpc().serve("f");
+            RpcClient client = app.rpc().bindAny("f");
+            List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+            for (int call = 0; call < LIMIT; call++) {
+                calls.add(client.callAsync(new byte[8], LONG));
+            }
+            CompletableFuture<CompletableFuture<byte[]>> large = new CompletableFuture<>();
+            Thread caller = Thread.ofPlatform()
+                    .daemon()
+                    .start(() -> large.complete(client.callAsync(new byte[32 << 10], LONG)));
+            Waits.until("it waits", () -> caller.getState() == Thread.State.TIMED_WAITING);
+
+            server.receive(LONG).reply(new byte[1]);
+            Waits.until("a call has ended", () -> calls.stream().anyMatch(CompletableFuture::isDone));
+            assertThat(client.callAsync(new byte[8], SHORT))
+                    .failsWithin(SHORT)
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LiteTimeoutException.class)
+                    .withMessageContaining("not started within");
+
+            for (int call = 1; call < LIMIT + 1; call++) {
+                server.receive(LONG).reply(new byte[1]);
+            }
+            assertThat(large.join().join()).hasSize(1);
+        }
+    }
 }
