@@ -77,8 +77,8 @@ class QosMetrics implements MeterBinder {
 
     private void limit(MeterRegistry registry, String of, ToLongFunction<QosStatus> value) {
         Gauge.builder("lite.node.qos.low.limit", this, metrics -> value.applyAsLong(metrics.status()))
-                .description("Limit of low priority in bytes per second; 0 while it is not limited")
-                .baseUnit("bytes")
+                .description("Limit of low priority; 0 while it is not limited")
+                .baseUnit("bytes per second")
                 .tag("of", of)
                 .register(registry);
     }

@@ -199,6 +199,7 @@ class LiteNodeProcessTest {
                     .contains("lite_node_operations_total{kind=\"write\"} 2.0")
                     .contains("lite_node_transfer_size_bytes_total{fabric=\"tcp\",kind=\"write\"} 128.0")
                     .contains("lite_node_links{fabric=\"tcp\"} 1.0")
+                    .contains("lite_node_qos_low_limit_bytes_per_second{of=\"fabric\"} 0.0")
                     .contains("lite_node_sessions 0.0");
             checkWithPromtool(metrics);
         }
