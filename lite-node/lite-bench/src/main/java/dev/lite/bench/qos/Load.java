@@ -80,7 +80,10 @@ final class Load {
             this.endNs = endNs;
         }
 
-        /** An operation that began before the end of the run has ended. The last one counts, too: it may be the slowest. */
+        /**
+         * An operation that began before the end of the run has ended. The last one counts, too: it may be
+         * the slowest.
+         */
         void ended(long fromNs, long toNs, long length) {
             int step = (int) ((toNs - beginNs) / (STEP_MS * NS_PER_MS));
             if (step >= 0 && step < STEPS_MAX) {

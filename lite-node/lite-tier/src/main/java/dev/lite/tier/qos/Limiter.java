@@ -98,7 +98,7 @@ final class Limiter {
         }
         long batch = now.takeAll();
         if (batch > 0) {
-            // A batch that comes late is larger. Those who wait get all of it; it does not raise what is saved up.
+            // A late batch is larger. Those who wait get all of it; it does not raise what is saved up.
             usualBatch = usualBatch == 0 ? batch : Math.min(batch, 2 * usualBatch);
             long most = Math.max(batch, savedBatches * usualBatch);
             balance.updateAndGet(before -> Math.min(before + batch, Math.max(before, most)));

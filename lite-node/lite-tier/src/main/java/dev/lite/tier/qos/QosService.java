@@ -61,6 +61,11 @@ public final class QosService implements AutoCloseable {
     private final ProcessorShares highShares = new ProcessorShares();
 
     private final ProcessorShares lowShares = new ProcessorShares();
+    /**
+     * By the node's id. Bound: {@link dev.lite.cluster.ClusterDirectory#NODE_ID_MAX} and one, since the ids
+     * of nodes that are gone stay theirs. Each has some hundred bytes, and as many for each open session that
+     * used it.
+     */
     private final Map<Integer, LinkWindow> windows = new ConcurrentHashMap<>();
 
     @GuardedBy("this")

@@ -6,12 +6,13 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Permits of a Resilience4j rate limiter, taken in batches: all that came since the last time. So an operation only decrements a
- * number, and the limiter is asked some hundred times a second.
+ * Permits of a Resilience4j rate limiter, taken in batches: all that came since the last time. So an
+ * operation only decrements a number, and the limiter is asked some hundred times a second.
  *
- * <p>The thread that takes them may run late. The limiter keeps the permits of one period at most, so this class always owes it
- * those of some more periods: the limiter counts every period that passes until the debt is paid. What was paid is taken, and owed
- * again. Bound: the permits of {@link #SAVED_NS}, but at least of a period, and of the period that has begun.
+ * <p>The thread that takes them may run late. The limiter keeps the permits of one period at most. So this
+ * class always owes it those of some more periods: the limiter counts every period that passes until the debt
+ * is paid. What was paid is taken, and owed again. Bound: the permits of {@link #SAVED_NS}, but at least of a
+ * period, and of the period that has begun.
  */
 final class RateLimiterPermits implements Permits {
     /** Permits of so much time are given to a thread that runs late. */
@@ -25,7 +26,10 @@ final class RateLimiterPermits implements Permits {
     /** A period has at least so many permits, so that rounding changes the rate by few percent. */
     private static final long PERMITS_MIN = 32;
 
-    /** From this rate on, one permit of the limiter stands for {@link #LARGE_UNIT} of ours: its numbers are ints. */
+    /**
+     * From this rate on, one permit of the limiter stands for {@link #LARGE_UNIT} of ours: its numbers are
+     * ints.
+     */
     private static final long LARGE_PER_SECOND = 1L << 30;
 
     private static final int LARGE_UNIT = 4096;

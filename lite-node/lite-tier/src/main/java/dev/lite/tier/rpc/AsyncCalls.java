@@ -37,7 +37,10 @@ final class AsyncCalls {
     private final LastRole lastRole = new LastRole();
     private final HelpedFutures futures = new HelpedFutures(lastRole);
     private final Set<Call> underWay = ConcurrentHashMap.newKeySet();
-    /** A permit for each KiB. Fair: a long request would wait for ever while short ones take each permit that is given back. */
+    /**
+     * A permit for each KiB. Fair: else a long request would wait for ever while short ones take each permit
+     * that is given back.
+     */
     private final Semaphore onThreads = new Semaphore(ON_THREADS_KIB_MAX, true);
 
     private final DeadlineSweeper sweeper = new DeadlineSweeper(this::sweep);

@@ -6,8 +6,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Counts the operations of a session that are control requests: long memsets, and copies. Used by both sides, beside {@link
- * CommandCounts}. Any thread.
+ * Counts the operations of a session that are control requests: long memsets, and copies. Used by both sides,
+ * beside {@link CommandCounts}. Any thread.
  */
 public final class RequestCounts {
     private final Adders memsets = new Adders();
