@@ -21,8 +21,28 @@ final class Operations {
     /** Number of posted operations, modulo 2^32. Written under the lock. */
     private volatile int posted;
 
-    /** See {@link #promptPosted()}. Written under the lock. */
+    /**
+     * See {@link #promptPosted()}. Written under the lock. Never more than twice {@value #MAX} behind {@link #posted}: further behind, it
+     * would count as ahead of it.
+     */
     private volatile int promptPosted;
+
+    /** No operations. */
+    Operations() {
+        this(0, 0);
+    }
+
+    /**
+     * For tests: operations were posted, and have ended.
+     *
+     * @param posted how many, modulo 2^32
+     * @param promptPosted {@link #promptPosted()}
+     */
+    Operations(int posted, int promptPosted) {
+        this.posted = posted;
+        this.ended = posted;
+        this.promptPosted = promptPosted;
+    }
 
     /** Whether there is no room for another operation. Under the lock. */
     boolean isFull() {
@@ -41,6 +61,8 @@ final class Operations {
         posted = number + 1;
         if (kind != Frame.WRITE_IMM) {
             promptPosted = number + 1;
+        } else if (number - promptPosted > 2 * MAX) {
+            promptPosted = number - MAX; // that one has ended, too
         }
     }
 

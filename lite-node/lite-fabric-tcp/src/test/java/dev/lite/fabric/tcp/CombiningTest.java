@@ -188,6 +188,29 @@ class CombiningTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {0, Integer.MIN_VALUE, -5})
+    void aPostWaitsForNoAnswerWhenOnlyImmediatesWerePostedForALongTime(int prompt) {
+        var operations = new Operations(prompt + Integer.MAX_VALUE - 3, prompt); // so many immediates since
+        var departures = new Departures();
+        departures.armed(true);
+        for (int i = 0; i < 2 * Operations.MAX; i++) {
+            assertThat(departures.isPolled(operations, operations.promptPosted(), false))
+                    .as("after %d more immediates", i)
+                    .isFalse();
+            operations.add(Frame.WRITE_IMM, 0, 0, i);
+            assertThat(operations.isOutstanding(operations.promptPosted()))
+                    .as("an immediate is not answered promptly")
+                    .isFalse();
+            long unused = operations.end();
+        }
+        operations.add(Frame.READ, 0, 0, 0);
+        operations.add(Frame.WRITE_IMM, 0, 0, 0);
+        assertThat(departures.isPolled(operations, operations.promptPosted(), false))
+                .as("a read is under way")
+                .isTrue();
+    }
+
     @Test
     void aThreadThatStoppedPollingOrAnAnswerThatCameMeanwhileMakesThePostSendItself() {
         try (var a = new TestNode("a", "lanes", "1");
