@@ -3,6 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.api.LiteException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.Peer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -60,7 +61,7 @@ final class RpcCancels {
         this.request = request;
     }
 
-    /** A call to this node was abandoned. Does not block. */
+    /** A call to this node was abandoned. Neither blocks nor throws: the caller of this method must still end the call. */
     void abandoned(int node) {
         sweepers.computeIfAbsent(node, Sweeper::new).wake();
     }
@@ -78,10 +79,16 @@ final class RpcCancels {
 
         void wake() {
             wanted = true;
-            if (running.compareAndSet(false, true)) {
-                engine.execute(this);
-            } else {
+            if (!running.compareAndSet(false, true)) {
                 LockSupport.unpark(thread);
+                return;
+            }
+            try {
+                engine.execute(this);
+            } catch (RuntimeException | Error e) { // no memory for a thread: the next such call tries again
+                running.set(false);
+                Unrecoverable.report(e);
+                log.warn("cannot cancel calls to node {} yet", node, e);
             }
         }
 
@@ -91,7 +98,7 @@ final class RpcCancels {
             long pauseNs = PAUSE_NS_MIN;
             while (!Thread.currentThread().isInterrupted()) { // the end of the node interrupts
                 wanted = false;
-                if (sweep()) {
+                if (sweepOrTryAgain()) {
                     Polling.sleepNs(pauseNs);
                     pauseNs = wanted ? PAUSE_NS_MIN : Math.min(2 * pauseNs, PAUSE_NS_MAX);
                 } else if (!wanted) {
@@ -101,6 +108,17 @@ final class RpcCancels {
                         return;
                     }
                 }
+            }
+        }
+
+        /** {@link #sweep}, after whose failure calls may remain: without this thread, their slots would not come back. */
+        private boolean sweepOrTryAgain() {
+            try {
+                return sweep();
+            } catch (RuntimeException | Error e) { // for example no memory
+                Unrecoverable.report(e);
+                log.warn("cancelling calls to node {} failed; trying again", node, e);
+                return true;
             }
         }
 

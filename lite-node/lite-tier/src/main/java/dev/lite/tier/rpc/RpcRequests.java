@@ -11,6 +11,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
@@ -91,22 +92,29 @@ final class RpcRequests {
         return true;
     }
 
-    /** The ring was fairly full for a call. If that happens often, asks for a larger one, on another thread. */
+    /** The ring was fairly full for a call. If that happens often, asks for a larger one, on another thread. Does not throw. */
     void crowded(FunctionClient target, RpcBinding binding) {
         if (!binding.isCrowded()) {
             return;
         }
-        engine.execute(() -> {
-            try {
-                bindings.enlarge(
-                        binding, target.function(), target.principal(), System.nanoTime() + ENLARGE_TIMEOUT_NS);
-            } catch (RpcFailedException e) {
-                log.debug("{} keeps its ring", target, e);
-            } catch (LiteException e) {
-                log.debug("{} keeps its ring for now", target, e);
-                binding.askAgainLater();
-            }
-        });
+        try {
+            engine.execute(() -> enlarge(target, binding));
+        } catch (RuntimeException | Error e) { // no memory for a thread: the small ring serves as well
+            binding.askAgainLater();
+            Unrecoverable.report(e);
+            log.warn("{} keeps its ring for now", target, e);
+        }
+    }
+
+    private void enlarge(FunctionClient target, RpcBinding binding) {
+        try {
+            bindings.enlarge(binding, target.function(), target.principal(), System.nanoTime() + ENLARGE_TIMEOUT_NS);
+        } catch (RpcFailedException e) {
+            log.debug("{} keeps its ring", target, e);
+        } catch (LiteException e) {
+            log.debug("{} keeps its ring for now", target, e);
+            binding.askAgainLater();
+        }
     }
 
     static void putHeader(RpcSlot slot, boolean remote, int paddingUnits) {

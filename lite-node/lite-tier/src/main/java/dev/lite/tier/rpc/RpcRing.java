@@ -4,13 +4,18 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The server's side of a ring in its arena. One calling node writes calls of one function as one principal into it. The
@@ -25,6 +30,10 @@ final class RpcRing {
     private static final int REPORT_BYTES_MAX = 16 << 10;
 
     private static final long PAUSE_NS = 20_000;
+    /** The pause before the head is reported again if no thread could be started for that. */
+    private static final long AGAIN_NS = 10_000_000;
+
+    private static final Logger log = LoggerFactory.getLogger(RpcRing.class);
 
     final Peer peer;
     final int id;
@@ -202,7 +211,33 @@ final class RpcRing {
         if (post == Post.BUSY) {
             // No later call may trigger the retry: a caller that waits for room sends nothing.
             reporting = true;
+            reportLater();
+        }
+    }
+
+    /** Does not throw: the entry was consumed, and its call must be served. */
+    @GuardedBy("this")
+    private void reportLater() {
+        try {
             later.execute(this::reportUntilAccepted);
+        } catch (RuntimeException | Error e) { // no memory for a thread
+            Unrecoverable.report(e);
+            log.warn(
+                    "no thread for the room in a ring of node {}; trying again",
+                    peer.hello().node(),
+                    e);
+            reportAtTimer();
+        }
+    }
+
+    @GuardedBy("this")
+    private void reportAtTimer() {
+        try {
+            CompletableFuture.delayedExecutor(AGAIN_NS, TimeUnit.NANOSECONDS, Runnable::run)
+                    .execute(this::headWritten); // never blocks
+        } catch (RuntimeException | Error e) { // nor for a timer: the next entry that is consumed makes up for it
+            reporting = false;
+            Unrecoverable.report(e);
         }
     }
 
@@ -234,7 +269,7 @@ final class RpcRing {
         return true;
     }
 
-    /** Handles the completion of the head's write. */
+    /** Handles the completion of the head's write, or tries again. */
     synchronized void headWritten() {
         reporting = false;
         if (!dead) {
