@@ -1,9 +1,9 @@
 package dev.lite.tier.sync;
 
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
@@ -47,6 +47,7 @@ final class Opening {
      * Opens the word with this name; {@link WordStore#giveBack} must follow.
      *
      * @throws LiteTimeoutException if the name has only a dead word until the deadline
+     * @throws LmrUnavailableException if the word's home is away until the deadline, or restarted without the word's arena
      * @throws LimitExceededException if the name is new, and the arena is full of other things than unused words
      */
     SyncWord open(Kind kind, String name, Deadline deadline) {
@@ -100,10 +101,12 @@ final class Opening {
     }
 
     /** Pauses before the next attempt. Throws what keeps the name from being opened when the deadline has passed. */
-    static void pause(String name, @Nullable LiteException trouble, Deadline deadline) {
+    static void pause(String name, @Nullable NodeUnreachableException unreachable, Deadline deadline) {
         if (deadline.passed()) {
-            throw trouble != null
-                    ? trouble
+            throw unreachable != null
+                    ? new LmrUnavailableException(
+                            "the node that stores \"%s\" is away: %s".formatted(name, unreachable.getMessage()),
+                            unreachable)
                     : new LiteTimeoutException(deadline.expired(
                             "opening \"%s\": its home removes the former word of this name".formatted(name)));
         }

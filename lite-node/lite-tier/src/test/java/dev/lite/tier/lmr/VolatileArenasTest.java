@@ -1,11 +1,13 @@
 package dev.lite.tier.lmr;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Extent;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
@@ -14,6 +16,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.VersionedRecord;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
+import dev.lite.tier.TierSync;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.InDevShm;
@@ -27,6 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Nodes whose arenas end with their processes get only what may be lost with them, if there are others. */
 class VolatileArenasTest {
     private static final Duration LONG = Waits.seconds(20);
+    private static final Duration SHORT = Waits.seconds(0.5);
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -104,6 +108,51 @@ class VolatileArenasTest {
             lockAndBarrier(cluster, 1);
 
             assertThat(homes(cluster)).containsOnly(id(cluster, "n1"));
+        }
+    }
+
+    /** As the guide says of a cluster of embedded nodes only. Nobody knows the last token of the lock any more. */
+    @Test
+    void amongVolatileArenasTheNamesThatANodeUsedFirstAreLostWithItEvenIfItStartsAgain() {
+        try (TestCluster cluster = cluster()) {
+            startVolatile(cluster, "n0");
+            startVolatile(cluster, "n1");
+            lockAndBarrier(cluster, 1);
+            cluster.stop("n1"); // without a drain, as if it was killed
+
+            assertNamesAreLost(cluster, 0);
+            startVolatile(cluster, "n1");
+            assertNamesAreLost(cluster, 0);
+            assertNamesAreLost(cluster, 1);
+
+            cluster.attach(0).sync().lock("another").acquire(LONG).close();
+        }
+    }
+
+    private static void assertNamesAreLost(TestCluster cluster, int node) {
+        TierSync sync = cluster.node(node).open("app", "test").sync();
+        assertThatThrownBy(() -> sync.lock("x", SHORT).acquire(SHORT))
+                .isInstanceOf(LmrUnavailableException.class)
+                .hasMessageContaining("x\"")
+                .hasMessageContaining("node n1");
+        assertThatThrownBy(() -> sync.barrier("x", 1, SHORT).await(SHORT))
+                .isInstanceOf(LmrUnavailableException.class)
+                .hasMessageContaining("x\"")
+                .hasMessageContaining("node n1");
+    }
+
+    @Test
+    void amongVolatileArenasTheNamesOfANodeThatIsDrainedStayUsable() {
+        try (TestCluster cluster = cluster()) {
+            startVolatile(cluster, "n0");
+            startVolatile(cluster, "n1");
+            lockAndBarrier(cluster, 1);
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+            cluster.stop("n1");
+
+            lockAndBarrier(cluster, 0);
+
+            assertThat(homes(cluster)).containsOnly(id(cluster, "n0"));
         }
     }
 
