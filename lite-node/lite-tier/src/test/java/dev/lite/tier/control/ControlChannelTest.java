@@ -289,7 +289,7 @@ class ControlChannelTest {
             Peer atServer = server.links.peer(1);
             return caller.links.awaitPeer(0, soon()) != first && atServer != null && requests.get() == 1;
         });
-        assertThat(lost).failsWithin(Waits.seconds(10));
+        assertThat(lost).failsWithin(Waits.seconds(10)).withThrowableOfType(ExecutionException.class);
         assertThat(call(ControlKind.MEMSET, new ControlMessage())).isNotNull();
         long reply = server.arena.address() + server.arena.controlOffset() + NodeArena.CONTROL_BYTES;
         long sequence = reply + 3 * 4 * 2048 + 2 * 2048 + 8; // the first work slot of what it sends to the caller

@@ -25,6 +25,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -152,9 +153,11 @@ class AwayTargetTest {
     void aCopyThatWaitsForANodeThatLeftTheClusterEndsWithTheRegistrationOfItsCaller() {
         leave(2);
         CompletableFuture<?> copy = copy();
+        other.memset(0, BYTES, (byte) 2); // after n1's answer to the copy: work on bytes has one slot
 
         leave(0);
+        cluster.directory(0).setAvailable(true); // else n0 does not learn of it
 
-        assertThat(copy).failsWithin(LONG);
+        assertThat(copy).failsWithin(LONG).withThrowableOfType(ExecutionException.class);
     }
 }

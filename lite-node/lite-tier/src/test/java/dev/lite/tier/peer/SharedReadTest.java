@@ -9,6 +9,7 @@ import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -55,7 +56,7 @@ class SharedReadTest {
         CompletableFuture<Void> failing = read();
         begin(1);
         mayEnd.release();
-        assertThat(failing).failsWithin(Waits.seconds(10));
+        assertThat(failing).failsWithin(Waits.seconds(10)).withThrowableOfType(ExecutionException.class);
 
         CompletableFuture<Void> alone = read();
         begin(2);
@@ -75,7 +76,7 @@ class SharedReadTest {
         begin(1);
         List<CompletableFuture<Void>> others = readWhileAnotherReads(2);
         mayEnd.release(2);
-        assertThat(failing).failsWithin(Waits.seconds(10));
+        assertThat(failing).failsWithin(Waits.seconds(10)).withThrowableOfType(ExecutionException.class);
         assertThat(others).allSatisfy(one -> assertThat(one).succeedsWithin(Waits.seconds(10)));
         assertThat(begun).hasValue(2);
     }
@@ -88,6 +89,6 @@ class SharedReadTest {
                 .isThrownBy(() -> shared.read(Deadline.in(Waits.seconds(0.05))))
                 .withMessageContaining("reading");
         mayEnd.release();
-        assertThat(slow).failsWithin(Waits.seconds(10));
+        assertThat(slow).failsWithin(Waits.seconds(10)).withThrowableOfType(ExecutionException.class);
     }
 }

@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -129,8 +130,8 @@ class DeadOwnerTest {
             Future<?> add = threads.submit(() -> handle.fetchAdd(0, 1));
             Waits.until("both wait", () -> server.operations().keySet().containsAll(Set.of(Kind.READ, Kind.ATOMIC)));
             assertThat(threads.submit(server::close)).succeedsWithin(Waits.seconds(3));
-            assertThat(read).failsWithin(Waits.seconds(3));
-            assertThat(add).failsWithin(Waits.seconds(3));
+            assertThat(read).failsWithin(Waits.seconds(3)).withThrowableOfType(ExecutionException.class);
+            assertThat(add).failsWithin(Waits.seconds(3)).withThrowableOfType(ExecutionException.class);
             app.close();
         }
     }

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -53,7 +54,7 @@ class UnansweredCallsTest {
                 Map<?, ?> sessions = Inside.field(server, "connections", Map.class);
                 sessions.keySet().forEach(session -> ((NodeSession) session).drop("as if its process had died"));
 
-                assertThat(last).failsWithin(Waits.seconds(4));
+                assertThat(last).failsWithin(Waits.seconds(4)).withThrowableOfType(ExecutionException.class);
                 Waits.until("the session has ended", Waits.seconds(4), sessions::isEmpty);
             } finally {
                 network.resume("n0");

@@ -38,6 +38,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -290,7 +291,7 @@ class WaitingCommandsTest {
         CompletableFuture<byte[]> failing = other.rpc().callAsync("n0", "g", bytes("x"), GENEROUS.multipliedBy(4));
         awaitStatus(1, 1);
         assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
-        assertThat(failing).failsWithin(GENEROUS);
+        assertThat(failing).failsWithin(GENEROUS).withThrowableOfType(ExecutionException.class);
 
         start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
         CompletableFuture<byte[]> served = other.rpc().callAsync("n0", "g", bytes("x"), GENEROUS);

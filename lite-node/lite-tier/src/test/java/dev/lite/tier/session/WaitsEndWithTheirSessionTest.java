@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -54,8 +55,8 @@ class WaitsEndWithTheirSessionTest {
         CompletableFuture<?> add = CompletableFuture.runAsync(() -> slow.fetchAdd(0, 1));
         Waits.until("both wait", () -> backend.waiting.get() == 2);
         lite.close();
-        assertThat(write).failsWithin(Duration.ofSeconds(10));
-        assertThat(add).failsWithin(Duration.ofSeconds(10));
+        assertThat(write).failsWithin(Duration.ofSeconds(10)).withThrowableOfType(ExecutionException.class);
+        assertThat(add).failsWithin(Duration.ofSeconds(10)).withThrowableOfType(ExecutionException.class);
         Waits.until("both have ended", () -> backend.waiting.get() == 0);
     }
 
@@ -67,7 +68,7 @@ class WaitsEndWithTheirSessionTest {
                 () -> lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.SLOW), Duration.ofHours(1)));
         Waits.until("it waits", () -> backend.waiting.get() == 1);
         lite.close();
-        assertThat(malloc).failsWithin(Duration.ofSeconds(10));
+        assertThat(malloc).failsWithin(Duration.ofSeconds(10)).withThrowableOfType(ExecutionException.class);
         Waits.until("its thread has ended", Waits.seconds(20), () -> backend.waiting.get() == 0);
     }
 }
