@@ -224,7 +224,7 @@ class LostWorkersTest {
                     CompletableFuture.supplyAsync(() -> former.run(spec(SlowJobs.SlowMap.class)));
             long unused = gate.awaitStopped();
             former.close();
-            assertThat(failed).failsWithin(Waits.seconds(60));
+            assertThat(failed).failsWithin(Waits.seconds(60)).withThrowableOfType(ExecutionException.class);
 
             Lite lite = cluster.embedded(0);
             MapReduce next = cluster.master(lite);

@@ -35,6 +35,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -148,7 +149,7 @@ class LiteResilienceTests {
             LtRpc rpc = context.getBean(LtRpc.class);
             for (int index = 0; index < 5; index++) {
                 CompletableFuture<byte[]> call = rpc.callAsync("node-2", "f", new byte[0], DEADLINE);
-                assertThat(call).failsWithin(DEADLINE);
+                assertThat(call).failsWithin(DEADLINE).withThrowableOfType(ExecutionException.class);
             }
             Waits.until(
                     "the circuit breaker is open",
