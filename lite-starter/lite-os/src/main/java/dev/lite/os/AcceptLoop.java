@@ -5,6 +5,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Accepts connections on a listening socket until it is stopped, whatever fails for one of them. One thread runs it; any
@@ -12,7 +13,7 @@ import java.util.function.Supplier;
  *
  * @param <S> an accepted socket
  */
-public final class AcceptLoop<S> implements Runnable {
+public final class AcceptLoop<S extends Pollable> implements Runnable {
     private static final long PAUSE_MS = 100;
 
     private final Supplier<S> accept;
@@ -22,7 +23,7 @@ public final class AcceptLoop<S> implements Runnable {
 
     /**
      * @param accept blocks for the next socket; throws {@link OsException} with EBADF or EINVAL once the listening socket is closed
-     * @param accepted takes ownership of the socket, also if it fails; must not block for long
+     * @param accepted takes ownership of the socket; if it fails, the loop closes the socket. Must not block for long
      * @param trouble logs a failure, after which the loop pauses
      */
     public AcceptLoop(Supplier<S> accept, Consumer<S> accepted, Consumer<Throwable> trouble) {
@@ -40,7 +41,7 @@ public final class AcceptLoop<S> implements Runnable {
                 accepted.accept(socket);
             } catch (RuntimeException | Error e) { // such as: no memory for another thread
                 Unrecoverable.report(e);
-                if ((socket == null && isClosed(e)) || !pauseAfter(e)) {
+                if ((socket == null && isClosed(e)) || !pauseAfter(e, socket)) {
                     return;
                 }
             }
@@ -52,9 +53,16 @@ public final class AcceptLoop<S> implements Runnable {
     }
 
     /** Pauses, because the process is probably out of descriptors or memory; peers wait meanwhile. Returns whether to continue. */
-    private boolean pauseAfter(Throwable e) {
+    private boolean pauseAfter(Throwable e, @Nullable S socket) {
         try {
+            if (socket != null) {
+                socket.close(); // its peer waits
+            }
             trouble.accept(e);
+        } catch (RuntimeException | Error another) { // such as: no memory for the line of the log
+            Unrecoverable.report(another);
+        }
+        try {
             return !stopping.await(PAUSE_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException interrupted) {
             return false;

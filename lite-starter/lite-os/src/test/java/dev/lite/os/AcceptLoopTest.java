@@ -1,40 +1,80 @@
 package dev.lite.os;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class AcceptLoopTest {
-    private static final String CAUSES_AN_EXCEPTION = "causes an exception";
-    private static final String CAUSES_AN_ERROR = "causes an error";
-    private static final String LAST = "last";
-
-    private final Queue<String> arriving = new ArrayDeque<>();
-    private final List<String> accepted = new ArrayList<>();
+    private final EventFd causesAnException = EventFd.create();
+    private final EventFd causesAnError = EventFd.create();
+    private final EventFd last = EventFd.create();
+    private final Queue<EventFd> arriving = new ArrayDeque<>(List.of(causesAnException, causesAnError, last));
+    private final List<EventFd> accepted = new ArrayList<>();
     private final List<Throwable> troubles = new ArrayList<>();
-    private final AcceptLoop<String> loop = new AcceptLoop<>(arriving::remove, this::accept, troubles::add);
 
-    private void accept(String peer) {
+    @AfterEach
+    void close() {
+        causesAnException.close();
+        causesAnError.close();
+        last.close();
+    }
+
+    private void run(Consumer<Throwable> trouble) {
+        var running = new ArrayList<AcceptLoop<EventFd>>();
+        var loop = new AcceptLoop<>(arriving::remove, peer -> accept(peer, running.getFirst()), trouble);
+        running.add(loop);
+        loop.run();
+    }
+
+    private void accept(EventFd peer, AcceptLoop<EventFd> loop) {
         accepted.add(peer);
-        switch (peer) {
-            case CAUSES_AN_EXCEPTION -> throw new IllegalStateException("a defect");
-            case CAUSES_AN_ERROR -> throw new OutOfMemoryError("unable to create native thread");
-            default -> loop.stop();
+        if (peer == causesAnException) {
+            throw new IllegalStateException("a defect");
         }
+        if (peer == causesAnError) {
+            throw new OutOfMemoryError("unable to create native thread");
+        }
+        loop.stop();
     }
 
     /** Else no peer could connect to the node any more, although its socket still listens. */
     @Test
     void afterAnyFailureWithOnePeerTheLoopAcceptsTheNext() {
-        arriving.addAll(List.of(CAUSES_AN_EXCEPTION, CAUSES_AN_ERROR, LAST));
-        loop.run();
-        assertThat(accepted).containsExactly(CAUSES_AN_EXCEPTION, CAUSES_AN_ERROR, LAST);
+        run(troubles::add);
+        assertThat(accepted).containsExactly(causesAnException, causesAnError, last);
         assertThat(troubles)
                 .extracting(Throwable::getMessage)
                 .containsExactly("a defect", "unable to create native thread");
+    }
+
+    @Test
+    void theLoopAcceptsTheNextPeerAlsoIfTheFailureCannotBeLogged() {
+        run(failure -> {
+            troubles.add(failure);
+            throw new IllegalStateException("the log is broken");
+        });
+        assertThat(accepted).containsExactly(causesAnException, causesAnError, last);
+        assertThat(troubles).hasSize(2);
+    }
+
+    /** Else each such peer would wait for an answer, and its socket would stay open. */
+    @Test
+    void aPeerThatCannotBeAcceptedIsDisconnected() {
+        run(troubles::add);
+        assertClosed(causesAnException);
+        assertClosed(causesAnError);
+        last.descriptor.acquire("a test");
+        last.descriptor.release();
+    }
+
+    private static void assertClosed(EventFd peer) {
+        assertThatExceptionOfType(OsException.class).isThrownBy(() -> peer.descriptor.acquire("a test"));
     }
 }
