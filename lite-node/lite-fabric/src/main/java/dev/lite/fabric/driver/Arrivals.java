@@ -36,12 +36,12 @@ public final class Arrivals<T> {
         this.closer = closer;
     }
 
-    /** Keeps what arrived, which this owns from now on. Closes one with the same tag that was not taken. */
+    /** Keeps what arrived, which this owns from now on, also if this fails. Closes one with the same tag that was not taken. */
     public void keep(long tag, T arrived) {
+        boolean kept = false;
         lock.lock();
         try {
             if (closed || dropped.contains(tag)) { // it stays so: a thread may wait that has not looked yet
-                closer.accept(arrived);
                 return;
             }
             T before = byTag.remove(tag);
@@ -50,10 +50,17 @@ public final class Arrivals<T> {
             } else if (byTag.size() == KEPT_MAX) {
                 drop(byTag.keySet().iterator().next());
             }
-            byTag.put(tag, arrived);
             changed.signalAll();
+            byTag.put(tag, arrived);
+            kept = true;
         } finally {
-            lock.unlock();
+            try {
+                if (!kept) { // also without memory for it
+                    closer.accept(arrived);
+                }
+            } finally {
+                lock.unlock();
+            }
         }
     }
 

@@ -1,12 +1,14 @@
 package dev.lite.fabric.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -54,5 +56,19 @@ class ArrivalsTest {
         assertThat(closed).containsExactly("two", "one");
         arrivals.keep(1, "again");
         assertThat(closed).endsWith("again");
+    }
+
+    @Test
+    void whatArrivesAndCannotBeKeptIsClosed() {
+        Arrivals<String> arrivals = new Arrivals<>(gone -> {
+            closed.add(gone);
+            if (gone.equals("one")) {
+                throw new OutOfMemoryError("no memory left, on purpose");
+            }
+        });
+        arrivals.keep(1, "one");
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> arrivals.keep(1, "another"));
+        assertThat(closed).containsExactly("one", "another");
+        assertThat(arrivals.take(1, 0)).isNull();
     }
 }
