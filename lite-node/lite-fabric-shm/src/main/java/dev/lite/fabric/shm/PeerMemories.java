@@ -76,7 +76,8 @@ class PeerMemories implements AutoCloseable {
     }
 
     /**
-     * Maps the memory, unless it is mapped already. A connection {@linkplain PeerMemory#link links} it next. Takes ownership of the
+     * Maps the memory, unless it is mapped already, and {@linkplain PeerMemory#link links} it for a connection. Either the connection
+     * is made and the memory is {@linkplain PeerMemory#offeredBy that of a node}, or {@link #giveUp} follows. Takes ownership of the
      * descriptor.
      *
      * @throws HandshakeException if it cannot be mapped, or the fabric is closed
@@ -90,6 +91,7 @@ class PeerMemories implements AutoCloseable {
             key = key(descriptor, bytes);
             PeerMemory known = memories.get(key);
             if (known != null) {
+                known.link();
                 Linux.closeDescriptor(descriptor);
                 return known;
             }
@@ -104,9 +106,28 @@ class PeerMemories implements AutoCloseable {
             throw e;
         }
         // A file in /dev/shm cannot be sealed, so nodes are trusted not to truncate their memory.
-        PeerMemory memory = PeerMemory.of(SharedMemory.fromDescriptor(descriptor, bytes, false));
-        memories.put(key, memory);
-        return memory;
+        SharedMemory mapping = SharedMemory.fromDescriptor(descriptor, bytes, false);
+        try {
+            PeerMemory memory = PeerMemory.of(mapping);
+            memory.link();
+            memories.put(key, memory);
+            return memory;
+        } catch (RuntimeException | Error e) { // also without memory
+            mapping.close();
+            throw e;
+        }
+    }
+
+    /** The connection for which {@link #map} was called is not made. Unmaps the memory, unless another connection has used it or will. */
+    synchronized void giveUp(PeerMemory mapped) {
+        mapped.unlink();
+        memories.values().removeIf(memory -> {
+            boolean ends = memory == mapped && memory.isOfNobody();
+            if (ends) {
+                memory.close();
+            }
+            return ends;
+        });
     }
 
     /** See {@link dev.lite.fabric.Fabric#lostMemories}. */

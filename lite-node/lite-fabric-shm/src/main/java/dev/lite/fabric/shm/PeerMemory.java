@@ -37,21 +37,30 @@ final class PeerMemory {
     }
 
     /**
-     * A connection begins to use it.
+     * A connection that uses it is being made.
      *
      * @throws HandshakeException if it is lost
      */
-    synchronized void link(PeerPresence offeredBy) {
+    synchronized void link() {
         if (lost) {
             throw new HandshakeException("this memory is that of a node that has ended");
         }
         links++;
-        owner = offeredBy;
     }
 
-    /** A connection ends. */
+    /** The connection is made; the node at its other end has offered this. */
+    synchronized void offeredBy(PeerPresence node) {
+        owner = node;
+    }
+
+    /** A connection ends, or is not made. */
     synchronized void unlink() {
         links--;
+    }
+
+    /** Whether no connection uses it or has ever used it. */
+    synchronized boolean isOfNobody() {
+        return mapping != null && owner == null && links == 0;
     }
 
     /** See {@link dev.lite.fabric.Fabric#lostMemories}. Never false again. */

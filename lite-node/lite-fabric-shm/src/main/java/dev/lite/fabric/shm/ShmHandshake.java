@@ -160,7 +160,7 @@ final class ShmHandshake implements AutoCloseable {
         }
     }
 
-    /** Maps the peer's doorbell, then its memory: last, because that may stay mapped. */
+    /** Maps the peer's doorbell and its memory, which stays mapped after the connection until its node ends. */
     private ShmLink link(
             PeerProcess process,
             Message message,
@@ -171,10 +171,15 @@ final class ShmHandshake implements AutoCloseable {
         var peerDoorbell = Doorbell.fromDescriptor(passed.take());
         try {
             PeerMemory memory = peers.map(passed.take(), message.memoryBytes());
-            PeerPresence presence = peers.presence(process, peerDoorbell);
-            var link = new ShmLink(message.text(), memory, rings, peerDoorbell, send, receive, presence);
-            memory.link(presence); // last: only a release of the link would undo it
-            return link;
+            try {
+                PeerPresence presence = peers.presence(process, peerDoorbell);
+                var link = new ShmLink(message.text(), memory, rings, peerDoorbell, send, receive, presence);
+                memory.offeredBy(presence); // last: it stays mapped from now on
+                return link;
+            } catch (RuntimeException | Error e) { // also without memory
+                peers.giveUp(memory);
+                throw e;
+            }
         } catch (RuntimeException | Error e) { // also without memory
             peerDoorbell.close();
             throw e;

@@ -140,14 +140,15 @@ class LostMemoryTest {
         try (var here = PeerProcess.watch((int) ProcessHandle.current().pid());
                 var doorbell = Doorbell.create();
                 var owner = new PeerPresence(here, doorbell.mapAgain())) {
-            memory.link(owner);
+            memory.link();
+            memory.offeredBy(owner);
             memory.unlink();
-            memory.link(owner);
+            memory.link();
             doorbell.leave();
             assertThat(memory.isLost()).as("a connection is left").isFalse();
             memory.unlink();
             assertThat(memory.isLost()).isTrue();
-            assertThatThrownBy(() -> memory.link(owner)).isInstanceOf(HandshakeException.class);
+            assertThatThrownBy(memory::link).isInstanceOf(HandshakeException.class);
         } finally {
             memory.close();
         }

@@ -357,7 +357,7 @@ class ShmHandshakeTest {
     /** A peer tries again and again. */
     @ParameterizedTest
     @ValueSource(strings = {"process", "presence", "map"})
-    void aHandshakeWithoutMemoryKeepsNeitherRingsNorDoorbell(String step) throws IOException {
+    void aHandshakeWithoutMemoryKeepsNeitherRingsNorDoorbellNorThePeersMemory(String step) throws IOException {
         try (var own = SharedMemory.createMemfd("own", MEMORY_BYTES);
                 var doorbell = Doorbell.create();
                 var full = new FullMemories(step);
@@ -366,20 +366,40 @@ class ShmHandshakeTest {
                 var here = server.accept()) {
             var offered = new FabricMemory(own.segment(), own.descriptor());
             var handshake = new ShmHandshake(offered, new byte[] {1}, doorbell, full, RING_ENTRIES);
-            long strangers = openDescriptorsOf("stranger-");
+            long strangers = openDescriptorsOf("stranger");
             long rings = openDescriptorsOf("lite-rings");
 
             there.send(message, messageBytes, descriptors());
             assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> handshake.accept(here, soon()));
-            assertThat(openDescriptorsOf("stranger-"))
-                    .as("the peer's rings and doorbell")
+            assertThat(openDescriptorsOf("stranger"))
+                    .as("the peer's rings, doorbell and memory")
                     .isEqualTo(strangers);
 
             message.set(JAVA_INT, 12, ShmHandshake.WELCOME);
             here.send(message, messageBytes, page.descriptor(), memory.descriptor());
             assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> handshake.connect(there, soon()));
-            assertThat(openDescriptorsOf("stranger-")).as("the peer's doorbell").isEqualTo(strangers);
+            assertThat(openDescriptorsOf("stranger"))
+                    .as("the peer's doorbell and memory")
+                    .isEqualTo(strangers);
             assertThat(openDescriptorsOf("lite-rings")).as("the own rings").isEqualTo(rings);
+        }
+    }
+
+    @Test
+    void aPeersMemoryStaysMappedWhileAnotherConnectionToItIsBeingMade() throws IOException {
+        try (var peers = new PeerMemories();
+                var server = UnixServerSocket.bind(directory.resolve("server"), 0600, 4);
+                var there = UnixSocket.connect(server.path());
+                var here = server.accept()) {
+            long before = openDescriptorsOf("stranger");
+            there.send(message, messageBytes, memory.descriptor(), memory.descriptor());
+            int[] passed = here.receive(message).descriptors();
+            PeerMemory mapped = peers.map(passed[0], MEMORY_BYTES);
+            assertThat(peers.map(passed[1], MEMORY_BYTES)).isSameAs(mapped);
+            peers.giveUp(mapped);
+            assertThat(openDescriptorsOf("stranger")).isEqualTo(before + 1);
+            peers.giveUp(mapped);
+            assertThat(openDescriptorsOf("stranger")).isEqualTo(before);
         }
     }
 
