@@ -203,15 +203,14 @@ final class Delivery {
         if (mailbox == null || !endpoint.isLive()) {
             return 0;
         }
-        int handed;
         if (isImmediate) {
             mailbox.tookImmediate();
+            debts |= mailbox.owes(); // first: the peer needs its credits also if the handler fails
             handler.immediate(endpoint, immediate);
-            handed = 1;
-        } else {
-            handed = mailbox.took(endpoint, handler, count);
-            served |= handed == 0;
+            return 1;
         }
+        int handed = mailbox.took(endpoint, handler, count);
+        served |= handed == 0;
         debts |= mailbox.owes();
         return handed;
     }

@@ -43,7 +43,7 @@ class RdmaConnectorTest {
     private Channel channel;
     private FakeConnectionManager calls;
 
-    private static final class Ignoring implements IgnoringHandler, Connections.Driver<RdmaEndpoint, RdmaLink> {
+    static final class Ignoring implements IgnoringHandler, Connections.Driver<RdmaEndpoint, RdmaLink> {
         @Override
         public void opened(RdmaEndpoint endpoint, RdmaLink link) {}
 

@@ -8,6 +8,8 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.driver.ConnectionLimits;
+import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.rdma.verbs.Completion;
 import dev.lite.fabric.rdma.verbs.TestVerbs;
 import dev.lite.fabric.rdma.verbs.Verbs;
@@ -227,5 +229,32 @@ class RdmaLaneTest {
         assertThat(delivery.leave()).as("there is nothing to poll").isTrue();
         assertThat(reasons).containsExactly("the device failed: ibv_req_notify_cq failed: Input/output error");
         another.close();
+    }
+
+    /** Else the peer could send no immediate any more, as long as the connection lasts. */
+    @Test
+    void aPeerGetsItsCreditsBackAlsoIfTheHandlerFailsForEachImmediate() {
+        Mailbox mailbox = lane.openMailbox(own);
+        lanes.put(lane);
+        lane.own(endpoint);
+        var link = new RdmaLink(new byte[0], own, own.describe(0, 0), new RdmaLane[] {lane}, mailbox, "peer");
+        mailbox.connect(link.remote());
+        var ignoring = new RdmaConnectorTest.Ignoring();
+        var connections = new Connections<RdmaEndpoint, RdmaLink>(
+                "rdma", "alpha", new ConnectionLimits(1, 10_000), ignoring, ignoring);
+        assertThat(connections.ready(endpoint, link)).isTrue();
+        connections.poll(1);
+        var delivery = new Delivery(new Completions(verbs, 1, DEPTH, lanes), announcements, lanes, handler, reason -> {
+            throw new AssertionError(reason);
+        });
+        for (int receive = 0; receive < Mailbox.IMMEDIATES; receive++) {
+            calls.immediates.add(Completion.receiveId(TAG, RdmaLane.HANDSHAKE_RECEIVES + receive));
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> delivery.poll(1))
+                    .withMessage("nothing arrives");
+        }
+        calls.sends.set(1);
+        delivery.settle(List.of(endpoint));
+        assertThat(calls.sends).as("the credits are sent").hasValue(0);
     }
 }

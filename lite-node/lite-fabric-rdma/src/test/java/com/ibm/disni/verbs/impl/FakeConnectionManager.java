@@ -1,5 +1,6 @@
 package com.ibm.disni.verbs.impl;
 
+import dev.lite.fabric.rdma.verbs.Completion;
 import dev.lite.os.RawMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -45,6 +46,9 @@ public final class FakeConnectionManager extends NativeDispatcher {
     /** Addresses for completions. */
     public final List<Long> polls = new CopyOnWriteArrayList<>();
 
+    /** The ids of receives into which immediates came. */
+    public final Queue<Long> immediates = new ConcurrentLinkedQueue<>();
+
     /** Runs after each event of an id. */
     public volatile Runnable afterEvent = () -> {};
 
@@ -65,6 +69,8 @@ public final class FakeConnectionManager extends NativeDispatcher {
     private static final int NO_EVENT = -1;
     private static final long SOME_HANDLE = 8;
     private static final long COMPLETION_CHANNEL_DESCRIPTOR = 8;
+    private static final int COMPLETION_FLAGS = 36;
+    private static final int WITH_IMMEDIATE = 2;
 
     private final MemorySegment channel = Arena.ofAuto().allocate(2 * Long.BYTES, Long.BYTES);
     private final AtomicLong ids = new AtomicLong();
@@ -186,7 +192,14 @@ public final class FakeConnectionManager extends NativeDispatcher {
     @Override
     public int _pollCQ(long queue, int count, long completions) {
         polls.add(completions);
-        return 0;
+        int taken = 0;
+        for (Long id; taken < count && (id = immediates.poll()) != null; taken++) {
+            long completion = completions + (long) taken * Completion.BYTES;
+            RawMemory.fill(completion, Completion.BYTES, (byte) 0);
+            RawMemory.putLong(completion, id);
+            RawMemory.putInt(completion + COMPLETION_FLAGS, WITH_IMMEDIATE);
+        }
+        return taken;
     }
 
     @Override
