@@ -21,6 +21,7 @@ import dev.lite.os.wire.Wire;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
@@ -183,18 +184,23 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         } else {
             LaneHandshake.sendReady(firstMessages, deadline);
         }
-        var made = new TcpLane[lanes.size()];
-        for (int i = 0; i < made.length; i++) {
-            made[i] = new TcpLane(
-                    wires.get(i),
-                    lanes.get(i).socket,
-                    memory,
-                    sockets,
-                    departures,
-                    checks,
-                    reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED));
+        List<TcpLane> made = new ArrayList<>(lanes.size());
+        try {
+            for (int i = 0; i < lanes.size(); i++) {
+                made.add(new TcpLane(
+                        wires.get(i),
+                        lanes.get(i).socket,
+                        memory,
+                        sockets,
+                        departures,
+                        checks,
+                        reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED)));
+            }
+            return new TcpLink(peer.hello(), peer.bytes(), made.toArray(TcpLane[]::new), peer.name());
+        } catch (RuntimeException | Error e) { // also without memory for all of them
+            made.forEach(TcpLane::release);
+            throw e;
         }
-        return new TcpLink(peer.hello(), peer.bytes(), made, peer.name());
     }
 
     @Override

@@ -7,8 +7,12 @@ import dev.lite.os.wire.Wire;
 import java.lang.foreign.Arena;
 import java.util.function.Consumer;
 
-/** One of the connections of an endpoint. */
-final class TcpLane extends Departing implements Outbound.Trouble {
+/**
+ * One of the connections of an endpoint.
+ *
+ * <p>Not final: a test stops a thread at a step.
+ */
+class TcpLane extends Departing implements Outbound.Trouble {
     /** The key of a lane that is not watched. */
     static final int UNWATCHED = -1;
 
@@ -20,7 +24,7 @@ final class TcpLane extends Departing implements Outbound.Trouble {
     private final Consumer<String> broken;
     private final Departures departures;
     private final StandbyChecks checks;
-    private final Arena arena = Arena.ofShared();
+    private final Arena arena;
 
     /** The lane's key in the fabric; guarded by {@link #outbound}'s lock and written before the first post. */
     private volatile int key = UNWATCHED;
@@ -58,14 +62,33 @@ final class TcpLane extends Departing implements Outbound.Trouble {
             Departures departures,
             StandbyChecks checks,
             Consumer<String> broken) {
+        this(wire, socket, memory, sockets, departures, checks, broken, Arena.ofShared());
+    }
+
+    /** For tests: there may be no memory. The lane owns the arena. */
+    TcpLane(
+            Wire wire,
+            TcpSocket socket,
+            Memory memory,
+            Epoll sockets,
+            Departures departures,
+            StandbyChecks checks,
+            Consumer<String> broken,
+            Arena arena) {
         this.wire = wire;
         this.socket = socket;
         this.sockets = sockets;
         this.departures = departures;
         this.checks = checks;
         this.broken = broken;
-        outbound = new Outbound(wire, this, arena);
-        inbound = new Inbound(wire, outbound, memory, arena);
+        this.arena = arena;
+        try {
+            outbound = new Outbound(wire, this, arena);
+            inbound = new Inbound(wire, outbound, memory, arena);
+        } catch (RuntimeException | Error e) { // also without memory
+            arena.close();
+            throw e;
+        }
     }
 
     /** Starts to watch the lane under this key. Poll role, before the first post. */
@@ -116,6 +139,11 @@ final class TcpLane extends Departing implements Outbound.Trouble {
     void depart() {
         leftUnsent = false; // before it sends: a frame that it does not send then enters again
         outbound.send();
+    }
+
+    /** See {@link Outbound#owesAcknowledgement}. */
+    boolean owesAcknowledgement() {
+        return outbound.owesAcknowledgement();
     }
 
     /** Poll role: counts a tick; returns the number of ticks without input. */
