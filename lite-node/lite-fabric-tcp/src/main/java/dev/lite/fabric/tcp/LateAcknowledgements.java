@@ -63,7 +63,7 @@ final class LateAcknowledgements {
     private static boolean acknowledge(TcpLane[] lanes) {
         boolean some = false;
         for (var lane : lanes) {
-            if (lane.outbound.owesAcknowledgement()) {
+            if (lane.owesAcknowledgement()) {
                 some = true;
                 int sent = lane.outbound.acknowledgedSent();
                 if (sent == lane.sentAtCheck) {
@@ -77,7 +77,7 @@ final class LateAcknowledgements {
 
     private static boolean owes(TcpLane[] lanes) {
         for (var lane : lanes) {
-            if (lane.outbound.owesAcknowledgement()) {
+            if (lane.owesAcknowledgement()) {
                 return true;
             }
         }
