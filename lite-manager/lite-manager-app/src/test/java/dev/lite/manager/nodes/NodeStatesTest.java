@@ -3,11 +3,13 @@ package dev.lite.manager.nodes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.net.httpserver.HttpServer;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
+import dev.lite.cluster.NodeRecord;
 import dev.lite.manager.RunningManager;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.testing.Waits;
@@ -22,7 +24,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Queue;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -167,6 +172,58 @@ class NodeStatesTest {
         assertThat(unknown.has("taken")).isFalse();
         assertThat(unknown.has("waiters")).isFalse();
         assertThat(manager.json("/api/locks").get("items").get(0).has("holder")).isFalse();
+    }
+
+    @Test
+    void theAnswersOfAllNodesToOneRequestAreLimitedTogetherAndEachNodeMayBeAskedAlone() {
+        ClusterDirectory directory = manager.bean(ClusterDirectory.class);
+        List<NodeRecord> two = directory.nodes().stream()
+                .filter(node -> List.of("answers", "other").contains(node.name()))
+                .toList();
+        try (NodeStates states =
+                new NodeStates(directory, new NodeAccessProperties(NODE_DEADLINE, null), STATE.length() + 1)) {
+            assertThat(states.ask(two).values())
+                    .extracting(NodeState::problem)
+                    .filteredOn(Objects::nonNull)
+                    .anySatisfy(problem -> assertThat(problem)
+                            .contains(
+                                    "exceed %d bytes".formatted(STATE.length() + 1), "request the state of this node"));
+            NodeRecord answers = two.stream()
+                    .filter(node -> node.name().equals("answers"))
+                    .findFirst()
+                    .orElseThrow();
+            assertThat(states.ask(List.of(answers)).get("answers"))
+                    .extracting(NodeState::problem)
+                    .isNull();
+        }
+    }
+
+    @Test
+    void aRequestForStatesIsRefusedIfTooManyOthersWaitForAPausedNode() throws InterruptedException {
+        ClusterDirectory directory = manager.bean(ClusterDirectory.class);
+        List<NodeRecord> paused = directory.nodes().stream()
+                .filter(node -> node.name().equals("paused"))
+                .toList();
+        Queue<String> refusals = new ConcurrentLinkedQueue<>();
+        try (NodeStates states =
+                new NodeStates(directory, new NodeAccessProperties(Duration.ofSeconds(2), null), 1 << 20)) {
+            List<Thread> callers = new ArrayList<>();
+            for (int i = 0; i < 32; i++) {
+                callers.add(Thread.startVirtualThread(() -> {
+                    try {
+                        Object unused = states.ask(paused);
+                    } catch (LiteTimeoutException e) {
+                        refusals.add(String.valueOf(e.getMessage()));
+                    }
+                }));
+            }
+            for (Thread caller : callers) {
+                caller.join();
+            }
+        }
+        assertThat(refusals)
+                .isNotEmpty()
+                .allMatch(refusal -> refusal.startsWith("4 requests for the states of nodes are under way"));
     }
 
     private static void lock(String name, long id, int home) {
