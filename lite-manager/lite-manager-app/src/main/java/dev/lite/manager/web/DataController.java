@@ -6,6 +6,8 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.Epoch;
 import dev.lite.manager.data.ManagerSession;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
@@ -53,9 +55,11 @@ class DataController {
     private static final int PIECE_BYTES = 256 << 10;
 
     private final ManagerSession session;
+    private final ClusterDirectory directory;
 
-    DataController(ManagerSession session) {
+    DataController(ManagerSession session, ClusterDirectory directory) {
         this.session = session;
+        this.directory = directory;
     }
 
     /**
@@ -96,13 +100,23 @@ class DataController {
                         .withName(name)
                         .withPlacement(request.nodes() == null ? Placement.local() : Placement.on(request.nodes()))
                         .withDefaultPermissions(others.toArray(Permission[]::new)));
-        if (request.nodes() == null) {
-            reached(() -> memory.malloc(spec)).close();
-        } else {
-            memory.malloc(spec).close(); // also says that there is no such node
+        try {
+            memory.malloc(spec).close();
+        } catch (NodeUnreachableException e) {
+            if (request.nodes() == null || request.nodes().stream().allMatch(this::isKnown)) {
+                throw Refusals.away(e);
+            }
+            throw e; // there is no such node
         }
         String path = URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
         return ResponseEntity.created(URI.create("/api/lmrs/" + path)).build();
+    }
+
+    /** Whether the cluster has, or had, a node of this name. The epoch keeps the nodes that left. */
+    private boolean isKnown(String node) {
+        Epoch epoch = directory.epoch();
+        return directory.nodes().stream().anyMatch(live -> live.name().equals(node))
+                || epoch.removals().stream().anyMatch(removal -> removal.name().equals(node));
     }
 
     @Operation(summary = "Free an LMR for all applications")

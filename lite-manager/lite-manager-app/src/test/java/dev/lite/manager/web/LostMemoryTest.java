@@ -2,12 +2,19 @@ package dev.lite.manager.web;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.CuratorDirectory;
+import dev.lite.cluster.NodeAdvert;
 import dev.lite.manager.RunningManager;
 import dev.lite.manager.data.SessionWithLostMemory;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -61,5 +68,30 @@ class LostMemoryTest {
 
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(503);
         assertThat(RunningManager.tree(answer.body()).get("detail").asString()).isEqualTo("a node is away");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"known, 503", "unknown, 404"})
+    void aNodeThatIsAwayIsNotReportedAsUnknownWhenItShallStoreANewLmr(String node, int status)
+            throws IOException, InterruptedException {
+        String zookeeper = manager.bean(EmbeddedZooKeeper.class).connectString();
+        try (CuratorDirectory former = CuratorDirectory.open(CuratorConfig.of(zookeeper, "lite"))) {
+            Object unused = former.register(
+                    new NodeAdvert("known", NodeAdvert.NO_ID, "host/boot", 100, Map.of()), RunningManager.DEADLINE);
+        }
+        ClusterDirectory directory = manager.bean(ClusterDirectory.class);
+        Waits.until(
+                "the manager sees that it left",
+                () -> directory.nodes().isEmpty()
+                        && directory.epoch().removals().stream()
+                                .anyMatch(removal -> removal.name().equals("known")));
+
+        HttpResponse<String> answer = manager.send(HttpRequest.newBuilder(manager.uri("/api/lmrs"))
+                .header("Content-Type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString(
+                        "{\"name\": \"new\", \"bytes\": 8, \"nodes\": [\"%s\"]}".formatted(node))));
+
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
+        assertThat(RunningManager.tree(answer.body()).get("detail").asString()).isEqualTo("a node takes no memory");
     }
 }
