@@ -210,7 +210,7 @@ final class ManagerClient implements AutoCloseable {
     }
 
     private JsonNode send(String path, HttpRequest.Builder request) {
-        HttpResponse<String> answer = send(path, request, "application/json", BodyHandlers.ofString());
+        HttpResponse<String> answer = send(path, request, "application/json", head -> new AnswerText());
         if (answer.statusCode() >= ERRORS) {
             throw failure(answer.statusCode(), answer.body());
         }
@@ -243,6 +243,8 @@ final class ManagerClient implements AutoCloseable {
                     return answer;
                 }
                 away = answer;
+            } catch (AnswerText.TooLongException e) {
+                throw new CommandFailedException(ExitStatus.FAILED, "%s: %s".formatted(manager, e.getMessage()), e);
             } catch (IOException e) {
                 failures.append("%n  %s: %s".formatted(manager, IoReasons.of(e)));
             } catch (InterruptedException e) {

@@ -455,6 +455,15 @@ class CommandsTest {
         assertThat(err.toString()).contains("requires a token").doesNotContain("0123456789");
     }
 
+    @Test
+    void anAnswerThatIsTooLongForThisCommandIsRefused() throws IOException {
+        manager.with("GET /api/nodes?state=true", 200, "[" + " ".repeat(AnswerText.BYTES_MAX) + "]");
+        assertThat(ask("nodes")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString())
+                .isEqualTo("lite: %s: the answer has more than 8388608 bytes, the limit of this command%n"
+                        .formatted(manager.url()));
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {
