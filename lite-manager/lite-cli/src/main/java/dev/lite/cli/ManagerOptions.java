@@ -1,6 +1,7 @@
 package dev.lite.cli;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
@@ -61,7 +62,34 @@ final class ManagerOptions {
             throw new IllegalArgumentException("--timeout is %d; it must be 1 to 3600".formatted(timeoutSeconds));
         }
         Map<String, String> environment = System.getenv();
-        return new ManagerClient(uris(managers(environment)), token(environment), Duration.ofSeconds(timeoutSeconds));
+        List<URI> uris = uris(managers(environment));
+        String token = token(environment);
+        if (token != null) {
+            uris.stream().filter(ManagerOptions::isExposed).findFirst().ifPresent(this::warnOfToken);
+        }
+        return new ManagerClient(uris, token, Duration.ofSeconds(timeoutSeconds));
+    }
+
+    /** Whether others on the network can read what is sent. Names are not resolved; only "localhost" stays on this host. */
+    private static boolean isExposed(URI manager) {
+        if (!"http".equals(manager.getScheme()) || "localhost".equalsIgnoreCase(manager.getHost())) {
+            return false;
+        }
+        try {
+            return !InetAddress.ofLiteral(manager.getHost()).isLoopbackAddress();
+        } catch (IllegalArgumentException e) {
+            return true; // a name
+        }
+    }
+
+    private void warnOfToken(URI manager) {
+        if (command != null) {
+            command.commandLine()
+                    .getErr()
+                    .println(
+                            "lite: warning: the token is sent to %s unencrypted; others on the network can read it. Use https"
+                                    .formatted(manager));
+        }
     }
 
     private String managers(Map<String, String> environment) {

@@ -456,6 +456,31 @@ class CommandsTest {
     }
 
     @Test
+    void aTokenThatOthersOnTheNetworkCanReadIsSentWithOneWarning() throws IOException {
+        manager.withToken("0123456789abcdef").with("GET /api/nodes?state=true", 200, "[]");
+        String file = Files.writeString(directory.resolve("token"), "0123456789abcdef")
+                .toString();
+        String exposed = manager.url().replace("127.0.0.1", "0.0.0.0"); // this host, but no loopback address
+        assertThat(lite("nodes", "--token-file", file, "--manager", exposed + "," + exposed))
+                .isZero();
+        assertThat(err.toString())
+                .containsOnlyOnce("lite: warning: the token is sent to " + exposed + " unencrypted")
+                .doesNotContain("0123456789");
+    }
+
+    @Test
+    void noWarningIsPrintedWithoutATokenNorForThisHostOrHttps() throws IOException {
+        manager.with("GET /api/nodes?state=true", 200, "[]");
+        String file = Files.writeString(directory.resolve("token"), "0123456789abcdef")
+                .toString();
+        assertThat(lite("nodes", "--manager", manager.url().replace("127.0.0.1", "0.0.0.0")))
+                .isZero();
+        String managers = manager.url() + ",http://localhost:1,http://[::1]:1,https://0.0.0.0:1";
+        assertThat(lite("nodes", "--token-file", file, "--manager", managers)).isZero();
+        assertThat(err.toString()).isEmpty();
+    }
+
+    @Test
     void anAnswerThatIsTooLongForThisCommandIsRefused() throws IOException {
         manager.with("GET /api/nodes?state=true", 200, "[" + " ".repeat(AnswerText.BYTES_MAX) + "]");
         assertThat(ask("nodes")).isEqualTo(ExitStatus.FAILED);
