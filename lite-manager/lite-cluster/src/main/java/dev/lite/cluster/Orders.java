@@ -97,6 +97,18 @@ public final class Orders {
         return submit(order, deadline, marks -> marks.add(node));
     }
 
+    /**
+     * Orders a drain of the calling node before it leaves. The order is claimed from the beginning: if the node is killed, its next process
+     * finds an order that a former process began, and ends it.
+     *
+     * @param incarnation of the calling node
+     */
+    public Order drainToLeave(String node, long incarnation, Duration deadline) {
+        requireLive(node, deadline);
+        Order order = wanted(Kind.DRAIN, node, 0, "", true).claimedBy(node, incarnation);
+        return submit(order, deadline, marks -> marks.add(node));
+    }
+
     /** Ends a drain, finished or not: the node is used again. The returned order is done. */
     public Order undrain(String node, Duration deadline) {
         NodeAdvert.checkName(node);

@@ -176,7 +176,7 @@ public final class OrderExecutor implements AutoCloseable {
 
     private @Nullable String drainUntil(Deadline deadline) {
         try {
-            Order order = orders.drain(self.name(), true, deadline.remaining());
+            Order order = orders.drainToLeave(self.name(), registration.get().incarnation(), deadline.remaining());
             CompletableFuture<Order> end = awaited.computeIfAbsent(order.id(), id -> new CompletableFuture<>());
             orders.find(order.id(), deadline.remaining())
                     .filter(now -> now.state().isFinal())

@@ -319,6 +319,26 @@ class OrderExecutorTest {
     }
 
     @Test
+    void aNodeThatWasKilledBeforeItBeganToDrainForItsEndIsUsedAgain() {
+        start(1);
+        InMemoryDirectory former = store.open();
+        NodeRecord killed = former.register(new NodeAdvert("n1", NodeAdvert.NO_ID, "host", 1 << 20, Map.of()), SOON);
+        OrderExecutor stuck = new OrderExecutor(() -> killed, former, new DrainMarks(), new Counting(), Runnable::run);
+        Thread leaving = Thread.startVirtualThread(() -> stuck.drainToLeave(SOON)); // its thread never begins the order
+        Waits.until("it is recorded", () -> !orders.list(SOON).isEmpty());
+        Order drain = orders.list(SOON).getFirst();
+        former.close();
+        leaving.interrupt();
+
+        nodes.add(new Node("n1"));
+
+        Waits.until("it ends", () -> find(drain).state().isFinal());
+        assertThat(find(drain).note()).isEqualTo("the node was started again before it was empty");
+        assertThat(orders.read(SOON).draining()).isEmpty();
+        assertThat(begun).hasValue(0);
+    }
+
+    @Test
     void aNodeWhoseDrainWasCancelledAtItsEndDoesNotLeave() {
         start(1);
         Node node = nodes.getFirst();
