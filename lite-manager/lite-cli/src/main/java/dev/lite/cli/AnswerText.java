@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The text of a manager's answer, up to a limit. Used by one thread at a time. */
 final class AnswerText implements BodySubscriber<String> {
-    /** An eighth of the heap that the script gives to this process: the text and its tree need several times as much. */
+    /** An eighth of the heap that the script gives: the text and its tree need several times as much. */
     static final int BYTES_MAX = 8 << 20;
 
     private final BodySubscriber<String> text = BodySubscribers.ofString(StandardCharsets.UTF_8);

@@ -70,7 +70,7 @@ final class ManagerOptions {
         return new ManagerClient(uris, token, Duration.ofSeconds(timeoutSeconds));
     }
 
-    /** Whether others on the network can read what is sent. Names are not resolved; only "localhost" stays on this host. */
+    /** Whether others on the network can read what is sent. No name but "localhost" counts as this host. */
     private static boolean isExposed(URI manager) {
         if (!"http".equals(manager.getScheme()) || "localhost".equalsIgnoreCase(manager.getHost())) {
             return false;

@@ -98,8 +98,8 @@ public final class Orders {
     }
 
     /**
-     * Orders a drain of the calling node before it leaves. The order is claimed from the beginning: if the node is killed, its next process
-     * finds an order that a former process began, and ends it.
+     * Orders a drain of the calling node before it leaves. The order is claimed from the beginning: if the node
+     * is killed, its next process finds an order that a former process began, and ends it.
      *
      * @param incarnation of the calling node
      */

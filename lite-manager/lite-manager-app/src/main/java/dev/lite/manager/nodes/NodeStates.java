@@ -34,9 +34,9 @@ import tools.jackson.databind.json.JsonMapper;
 
 /**
  * Asks nodes for their state, all at once, at the URLs that they published. Any thread; blocks up to the deadline {@code
- * lite.manager.node-deadline}, also when a node is paused, and as long for its turn. Limits: {@value #CALLERS_MAX} callers at a
- * time, with one request to each node; {@value #BYTES_MAX} bytes of an answer; and a 32nd of the heap, but at least as much as for
- * one answer, for all answers to a caller.
+ * lite.manager.node-deadline}, also when a node is paused, and as long for its turn. Limits: {@value #CALLERS_MAX}
+ * callers at a time, with one request to each node; {@value #BYTES_MAX} bytes of an answer; and a 32nd of the heap,
+ * but at least as much as for one answer, for all answers to a caller.
  */
 @Component
 @EnableConfigurationProperties(NodeAccessProperties.class)
@@ -187,7 +187,7 @@ public class NodeStates implements AutoCloseable {
         }
     }
 
-    /** The body of an answer, as far as the answers of the other nodes leave bytes for it. Used by one thread at a time. */
+    /** The body of an answer, as far as the other nodes leave bytes for it. Used by one thread at a time. */
     private final class CountedBody implements BodySubscriber<byte[]> {
         private final BodySubscriber<byte[]> body = BodySubscribers.limiting(BodySubscribers.ofByteArray(), BYTES_MAX);
         private final AtomicLong bytesLeft;

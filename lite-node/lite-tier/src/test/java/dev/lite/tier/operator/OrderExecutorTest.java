@@ -324,7 +324,8 @@ class OrderExecutorTest {
         InMemoryDirectory former = store.open();
         NodeRecord killed = former.register(new NodeAdvert("n1", NodeAdvert.NO_ID, "host", 1 << 20, Map.of()), SOON);
         OrderExecutor stuck = new OrderExecutor(() -> killed, former, new DrainMarks(), new Counting(), Runnable::run);
-        Thread leaving = Thread.startVirtualThread(() -> stuck.drainToLeave(SOON)); // its thread never begins the order
+        // Its thread never begins the order.
+        Thread leaving = Thread.startVirtualThread(() -> stuck.drainToLeave(SOON));
         Waits.until("it is recorded", () -> !orders.list(SOON).isEmpty());
         Order drain = orders.list(SOON).getFirst();
         former.close();
