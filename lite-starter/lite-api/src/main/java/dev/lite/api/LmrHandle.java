@@ -107,7 +107,8 @@ public interface LmrHandle extends AutoCloseable {
      * several operations in flight and wait for the oldest one. Dependent stages run on virtual threads.
      *
      * <p>Errors that are known at once (bounds, permission) are thrown by this call. When the session has reached its limit of
-     * asynchronous operations (1,024), this call waits for one of them to end.
+     * asynchronous operations (1,024), this call waits for one of them to end. An interrupt does not end this
+     * wait, and is kept.
      *
      * @throws LiteTimeoutException when none ended within the session's deadline; nothing was started
      */

@@ -189,7 +189,8 @@ public interface LtMemory {
     void memmove(LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length);
 
     /**
-     * Waits until every asynchronous operation that this session started before this call has ended, successfully or not.
+     * Waits until every asynchronous operation that this session started before this call has ended,
+     * successfully or not. An interrupt does not end this wait, and is kept.
      *
      * @throws LiteTimeoutException when some had not ended at the deadline
      */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -107,6 +109,33 @@ class AsyncOperationsTest {
         assertThat(blocked).isNotDone();
         stageEnds.countDown();
         blocked.join();
+    }
+
+    /** Like all other operations of an attached application. */
+    @Test
+    void anInterruptEndsNeitherAStartNorAFenceAndIsKept() {
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE));
+        CountDownLatch[] mayEnd = {new CountDownLatch(1), new CountDownLatch(1)};
+        CompletableFuture<?> first = operations.begin(() -> await(mayEnd[0]), LONG);
+        CountDownLatch started = new CountDownLatch(1);
+        AtomicBoolean kept = new AtomicBoolean();
+        Thread interrupted = Thread.ofPlatform().start(() -> {
+            Thread.currentThread().interrupt();
+            CompletableFuture<?> second = operations.begin(() -> await(mayEnd[1]), LONG);
+            boolean startKept = Thread.interrupted();
+            started.countDown();
+            operations.fence(LONG);
+            kept.set(startKept && second.isDone() && Thread.currentThread().isInterrupted());
+        });
+        Waits.until("it waits for the limit", () -> interrupted.getState() == Thread.State.TIMED_WAITING);
+        mayEnd[0].countDown();
+        await(started);
+        Waits.until("it waits for the fence", () -> interrupted.getState() == Thread.State.TIMED_WAITING);
+        interrupted.interrupt();
+        mayEnd[1].countDown();
+        Waits.join(interrupted);
+        assertThat(kept).isTrue();
+        assertThat(first).isDone();
     }
 
     @Test
