@@ -17,6 +17,9 @@ final class CallerSlots {
     /** Nobody signals when the server has dropped a cancelled request. */
     private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    /** A thread that has waited so long for a slot comes before those that begin to look for one. */
+    private static final long PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(10);
+
     /** A thread that waits for a slot gives up after this time if the channel is {@linkplain #isCrowded crowded}. */
     private static final long CROWDED_NS = TimeUnit.SECONDS.toNanos(1);
 
@@ -29,8 +32,11 @@ final class CallerSlots {
 
     private final BooleanSupplier ended;
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition returned = lock.newCondition();
+    private final Condition patient = lock.newCondition();
+    private final Condition inNeed = lock.newCondition();
     private final AtomicInteger waiters = new AtomicInteger();
+    /** How many threads have waited so long that nobody else takes a slot. Changed under the lock. */
+    private final AtomicInteger needs = new AtomicInteger();
 
     CallerSlots(long all, IntPredicate dropped, BooleanSupplier ended) {
         this.all = all;
@@ -41,6 +47,10 @@ final class CallerSlots {
 
     /** Returns a free slot, which the thread owns then, or -1. */
     int tryTake() {
+        return needs.get() == 0 ? find() : -1;
+    }
+
+    private int find() {
         long slots;
         long bit;
         int slot;
@@ -70,26 +80,35 @@ final class CallerSlots {
 
     private int takeLater(long deadlineNs) {
         boolean interrupted = false;
+        boolean need = false;
         long beganNs = System.nanoTime();
         lock.lock();
         try {
             waiters.incrementAndGet(); // before the next try: who returns a slot after it sees a waiter
             while (!ended.getAsBoolean()) {
                 endQuarantine();
-                int slot = tryTake();
+                int slot = need ? find() : tryTake();
                 long nowNs = System.nanoTime();
                 long leftNs = deadlineNs - nowNs;
                 if (slot >= 0 || leftNs <= 0 || (nowNs - beganNs >= CROWDED_NS && isCrowded())) {
                     return slot;
                 }
+                if (!need && nowNs - beganNs >= PATIENCE_NS) {
+                    need = true;
+                    needs.incrementAndGet();
+                }
                 try {
-                    long unused = returned.awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS));
+                    long unused = (need ? inNeed : patient).awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS));
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }
             }
             return -1;
         } finally {
+            if (need) {
+                needs.decrementAndGet();
+                signalOne(); // there may be more free slots, and now for others, too
+            }
             waiters.decrementAndGet();
             lock.unlock();
             if (interrupted) {
@@ -117,8 +136,18 @@ final class CallerSlots {
     void giveBack(int slot) {
         put(free, 1L << slot);
         if (waiters.get() != 0) {
-            signal(1);
+            lock.lock();
+            try {
+                signalOne();
+            } finally {
+                lock.unlock();
+            }
         }
+    }
+
+    /** Wakes a thread that may take a slot. Under the lock. */
+    private void signalOne() {
+        (needs.get() == 0 ? patient : inNeed).signal();
     }
 
     /** Keeps a slot until the server has done with it. */
@@ -128,17 +157,10 @@ final class CallerSlots {
 
     /** Wakes all threads that wait for a slot. */
     void wakeAll() {
-        signal(Integer.MAX_VALUE);
-    }
-
-    private void signal(int threads) {
         lock.lock();
         try {
-            if (threads == 1) {
-                returned.signal();
-            } else {
-                returned.signalAll();
-            }
+            patient.signalAll();
+            inNeed.signalAll();
         } finally {
             lock.unlock();
         }
