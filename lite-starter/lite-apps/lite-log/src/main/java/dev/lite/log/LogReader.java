@@ -32,6 +32,9 @@ public final class LogReader implements AutoCloseable {
     private static final long PROOF_NS_MIN = 10_000_000;
 
     private static final int DATA_BYTES = 64 << 10;
+    /** A larger buffer is given up after so many reads that did not need it; not at once, since it is costly. */
+    private static final int SMALL_READS = 16;
+
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.nativeOrder());
 
     private final LiteLog log;
@@ -43,6 +46,8 @@ public final class LogReader implements AutoCloseable {
     private final CRC32C crc = new CRC32C();
     private ByteBuffer buffer = ByteBuffer.allocateDirect(DATA_BYTES);
     private MemorySegment memory = MemorySegment.ofBuffer(buffer);
+    /** How many reads in a row would have fitted into {@link #DATA_BYTES}. */
+    private int smallReads;
 
     private @Nullable Segment current;
     private long segment;
@@ -289,10 +294,7 @@ public final class LogReader implements AutoCloseable {
             return;
         }
         dataSegment = -1;
-        if ((to - from) * Segment.UNIT_BYTES > buffer.capacity()) {
-            buffer = ByteBuffer.allocateDirect(Math.toIntExact((to - from) * Segment.UNIT_BYTES));
-            memory = MemorySegment.ofBuffer(buffer);
-        }
+        fitBuffer(Math.toIntExact((to - from) * Segment.UNIT_BYTES));
         long limit = from + buffer.capacity() / Segment.UNIT_BYTES;
         for (int next = slot + 1; window.contains(segment, next); next++) {
             long more = window.word(next);
@@ -306,6 +308,16 @@ public final class LogReader implements AutoCloseable {
         dataSegment = segment;
         dataFrom = from;
         dataTo = to;
+    }
+
+    /** Makes room for a slot, and gives up the room of an earlier large one. */
+    private void fitBuffer(int bytes) {
+        smallReads = bytes > DATA_BYTES ? 0 : Math.min(smallReads + 1, SMALL_READS);
+        boolean isUnused = buffer.capacity() > DATA_BYTES && smallReads == SMALL_READS;
+        if (bytes > buffer.capacity() || isUnused) {
+            buffer = ByteBuffer.allocateDirect(Math.max(bytes, DATA_BYTES));
+            memory = MemorySegment.ofBuffer(buffer);
+        }
     }
 
     /** Whether all entries of a slot are as they were written. */

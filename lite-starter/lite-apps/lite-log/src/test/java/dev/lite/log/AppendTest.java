@@ -25,8 +25,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
@@ -232,6 +234,38 @@ class AppendTest {
         assertThat(bytes).isBetween((long) entry.length, 16L << 20);
         assertThat(LogPosition.segment(log.append(entry))).isZero();
         log.close();
+    }
+
+    @Test
+    void aReaderDoesNotKeepTheMemoryOfALargeEntryForSmallOnes() {
+        LiteLog log = fixture.create("shrink", small().withSegmentBytes(4 << 20).withRetentionBytes(32 << 20));
+        LogReader reader = log.reader(log.firstPosition());
+        long[] bytes = new long[1];
+        EntryHandler sizing = (position, memory, offset, length, last) -> bytes[0] = memory.byteSize();
+        log.append(new byte[1 << 19]);
+        assertThat(reader.await(sizing, 1, Waits.seconds(20))).isOne();
+        assertThat(bytes[0]).isGreaterThan(1 << 19);
+        for (int number = 0; number < 100; number++) {
+            log.append(bytes("small " + number));
+            assertThat(reader.await(sizing, 1, Waits.seconds(20))).isOne();
+        }
+        assertThat(bytes[0]).isLessThanOrEqualTo(64 << 10);
+    }
+
+    /** Each new buffer costs memory until the next garbage collection. */
+    @Test
+    void aReaderOfLargeAndSmallEntriesInTurnsKeepsItsMemory() {
+        LiteLog log = fixture.create("turns", small().withSegmentBytes(4 << 20).withRetentionBytes(32 << 20));
+        LogReader reader = log.reader(log.firstPosition());
+        Set<Long> addresses = new HashSet<>();
+        EntryHandler addressing = (position, memory, offset, length, last) -> addresses.add(memory.address());
+        for (int number = 0; number < 20; number++) {
+            log.append(new byte[100 << 10]);
+            log.append(bytes("small " + number));
+            assertThat(reader.await(addressing, 1, Waits.seconds(20))).isOne();
+            assertThat(reader.await(addressing, 1, Waits.seconds(20))).isOne();
+        }
+        assertThat(addresses).hasSize(1);
     }
 
     @Test
