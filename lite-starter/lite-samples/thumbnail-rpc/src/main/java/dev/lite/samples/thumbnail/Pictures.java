@@ -7,11 +7,17 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Iterator;
 import java.util.Random;
 import javax.imageio.ImageIO;
+import javax.imageio.ImageReader;
+import javax.imageio.stream.ImageInputStream;
 
 /** What the JDK can do with pictures; needs no display. */
 final class Pictures {
+
+    /** The decoder takes up to 8 bytes for a pixel, so 256 MiB for a picture. */
+    private static final int PIXELS_MAX = 1 << 25;
 
     private Pictures() {}
 
@@ -61,15 +67,30 @@ final class Pictures {
 
     /** Decodes a picture in any format that the JDK knows. */
     static BufferedImage decode(byte[] bytes) {
-        try {
-            BufferedImage picture = ImageIO.read(new ByteArrayInputStream(bytes));
-            if (picture == null) {
+        try (ImageInputStream input = ImageIO.createImageInputStream(new ByteArrayInputStream(bytes))) {
+            Iterator<ImageReader> readers = ImageIO.getImageReaders(input);
+            if (!readers.hasNext()) {
                 throw new IllegalArgumentException(
                         "%,d bytes are no picture that this JDK knows".formatted(bytes.length));
             }
-            return picture;
+            ImageReader reader = readers.next();
+            try {
+                reader.setInput(input, true, true);
+                checkSize(reader.getWidth(0), reader.getHeight(0));
+                return reader.read(0);
+            } finally {
+                reader.dispose();
+            }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read a picture of %,d bytes".formatted(bytes.length), e);
+        }
+    }
+
+    /** A few bytes can declare a huge picture, and the decoder allocates what the header says. */
+    private static void checkSize(int width, int height) {
+        if ((long) width * height > PIXELS_MAX) {
+            throw new IllegalArgumentException(
+                    "the picture has %,d x %,d pixels; at most %,d are allowed".formatted(width, height, PIXELS_MAX));
         }
     }
 }

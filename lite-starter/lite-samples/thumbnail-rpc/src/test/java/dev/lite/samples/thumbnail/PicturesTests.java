@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.awt.image.BufferedImage;
+import java.nio.ByteBuffer;
 import java.util.Random;
+import java.util.zip.CRC32;
 import org.junit.jupiter.api.Test;
 
 class PicturesTests {
@@ -34,6 +36,26 @@ class PicturesTests {
     @Test
     void bytesThatAreNoPictureAreRejected() {
         assertThatThrownBy(() -> Pictures.decode(new byte[1000])).hasMessageContaining("1,000 bytes are no picture");
+    }
+
+    /** A few bytes can say so; the decoder would allocate all pixels first. */
+    @Test
+    void aPictureWithTooManyPixelsIsRejectedBeforeItIsDecoded() {
+        for (int side : new int[] {6_000, 30_000, Integer.MAX_VALUE}) {
+            byte[] png = Pictures.encode(Pictures.photo(2, 2, new Random(7)), "png");
+            declare(png, side, side);
+            assertThatThrownBy(() -> Pictures.decode(png))
+                    .hasMessage(
+                            "the picture has %,d x %,d pixels; at most 33,554,432 are allowed".formatted(side, side));
+        }
+    }
+
+    /** Replaces the size in the header of a PNG, and the header's checksum. */
+    private static void declare(byte[] png, int width, int height) {
+        ByteBuffer header = ByteBuffer.wrap(png).putInt(16, width).putInt(20, height);
+        CRC32 checksum = new CRC32();
+        checksum.update(png, 12, 17);
+        header.putInt(29, (int) checksum.getValue());
     }
 
     private static int red(BufferedImage picture, int x, int y) {
