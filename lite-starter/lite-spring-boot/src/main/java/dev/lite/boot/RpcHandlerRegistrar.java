@@ -160,7 +160,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
         if (service != null) {
             try {
                 serve(found, service);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 stop();
                 throw e;
             }
@@ -182,8 +182,8 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
                 begun.add(service.rpc()
                         .register(function, handler.concurrency(), call -> handle(sinceNow, function, call, observed)));
             }
-        } catch (RuntimeException e) {
-            begun.forEach(RpcHandlerRegistrar::close);
+        } catch (RuntimeException | Error e) { // an Error: a class of a handler's parameter is missing
+            closeAll(begun);
             throw e;
         }
         servers.addAll(begun);

@@ -214,6 +214,33 @@ class LiteRpcAutoConfigurationTests {
         });
     }
 
+    /** Each would wait for a node that hangs, and the start would fail only then. */
+    @Test
+    void afterAFailedRegistrationTheOtherFunctionsAreClosedAtTheSameTime() {
+        CountDownLatch closing = new CountDownLatch(4);
+        rpc.whenRegistering = () -> rpc.refusals.set(rpc.handlers.size() == 4 ? 1 : 0);
+        rpc.whenClosing = () -> {
+            closing.countDown();
+            Waits.await(closing);
+        };
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .run(context -> assertThat(context).getFailure().hasStackTraceContaining("the node is busy"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    @Test
+    void anErrorInARegistrationLeavesNoOtherFunctionServed() {
+        rpc.whenRegistering = () -> {
+            if (rpc.handlers.size() == 4) {
+                rpc.errors.add(new NoClassDefFoundError("shop/Missing, which the test expects"));
+            }
+        };
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> assertThat(context)
+                .getFailure()
+                .hasStackTraceContaining("shop/Missing"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
     /** As one that comes through a channel while its function ends. */
     @Test
     void aCallThatBeginsAfterTheLastOneHasEndedIsDeclined() {
