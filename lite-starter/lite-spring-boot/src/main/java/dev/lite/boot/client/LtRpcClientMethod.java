@@ -17,6 +17,7 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.ParameterizedTypeReference;
+import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 
@@ -24,6 +25,8 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
 final class LtRpcClientMethod {
 
     private static final int NONE = -1;
+    /** The last parameter of a suspend function of Kotlin, which need not be on the class path. */
+    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
 
     private final LtRpcTemplate template;
     private final String node;
@@ -85,6 +88,11 @@ final class LtRpcClientMethod {
         int deadline = NONE;
         for (int index = 0; index < method.getParameterCount(); index++) {
             Class<?> raw = method.getParameterTypes()[index];
+            check(
+                    !raw.getName().equals(CONTINUATION),
+                    client,
+                    method,
+                    "it is a suspend function; a call waits for its reply, or returns a CompletableFuture");
             if (raw == Duration.class) {
                 check(deadline == NONE, client, method, "it has two parameters for the deadline");
                 deadline = index;
@@ -114,7 +122,8 @@ final class LtRpcClientMethod {
     private static boolean isDeferred(Class<?> raw) {
         return Future.class.isAssignableFrom(raw)
                 || CompletionStage.class.isAssignableFrom(raw)
-                || Flow.Publisher.class.isAssignableFrom(raw);
+                || Flow.Publisher.class.isAssignableFrom(raw)
+                || ReactiveAdapterRegistry.getSharedInstance().getAdapter(raw) != null;
     }
 
     /** Whether a reply can be converted to this type: a type variable and an unbounded wildcard stand for nothing. */

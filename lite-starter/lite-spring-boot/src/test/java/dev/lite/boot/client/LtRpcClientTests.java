@@ -14,12 +14,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import kotlin.coroutines.Continuation;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.ReactiveTypeDescriptor;
 
 class LtRpcClientTests {
 
@@ -186,6 +189,21 @@ class LtRpcClientTests {
         Future<String> call();
     }
 
+    /** As Kotlin compiles a suspend function. */
+    @LtRpcClient(node = "fake-1")
+    interface Suspends {
+        @Nullable
+        Object call(Continuation<? super String> continuation);
+    }
+
+    /** Like Reactor's Mono. */
+    record Later<T>(T value) {}
+
+    @LtRpcClient(node = "fake-1")
+    interface ReturnsReactiveType {
+        Later<String> call();
+    }
+
     @LtRpcClient(node = "fake-1")
     interface ReturnsAnything {
         CompletableFuture<?> call();
@@ -223,11 +241,18 @@ class LtRpcClientTests {
 
     @Test
     void everyMisuseHasItsMessage() {
+        ReactiveAdapterRegistry.getSharedInstance()
+                .registerReactiveType(
+                        ReactiveTypeDescriptor.singleRequiredValue(Later.class),
+                        later -> subscriber -> subscriber.onError(new UnsupportedOperationException("not used here")),
+                        Later::new);
         runner.run(context -> {
             Map<Class<?>, String> messages = Map.ofEntries(
                     Map.entry(TwoRequests.class, "it has two parameters for the request; a record can hold both"),
                     Map.entry(TwoDeadlines.class, "it has two parameters for the deadline"),
                     Map.entry(ReturnsFuture.class, "it returns java.util.concurrent.Future; use CompletableFuture"),
+                    Map.entry(Suspends.class, "it is a suspend function; a call waits for its reply"),
+                    Map.entry(ReturnsReactiveType.class, "Later; use CompletableFuture, or the reply's own type"),
                     Map.entry(ReturnsAnything.class, "the type of its reply is not known: ?"),
                     Map.entry(ReturnsVariable.class, "the type of its reply is not known: java.util.List<"),
                     Map.entry(Blank.class, "the node's name is blank"),
