@@ -7,15 +7,18 @@ import dev.lite.boot.LiteClientProperties;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.env.Environment;
 
-/** Locks around methods with {@link LiteLock}. */
+/**
+ * Locks around methods with {@link LiteLock}. Also with several {@link LtSync}: a call then fails if none is
+ * primary, since it must not run without its lock.
+ */
 @AutoConfiguration(after = LiteClientAutoConfiguration.class)
-@ConditionalOnSingleCandidate(LtSync.class)
+@ConditionalOnBean(LtSync.class)
 @EnableConfigurationProperties(LiteClientProperties.class)
 public final class LiteLockAutoConfiguration {
 

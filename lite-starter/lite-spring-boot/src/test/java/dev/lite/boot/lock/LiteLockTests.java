@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.DisposableBean;
+import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.scheduling.annotation.Async;
@@ -366,6 +367,17 @@ class LiteLockTests {
                         .getFailure()
                         .hasStackTraceContaining("@LiteLock(")
                         .hasStackTraceContaining(message));
+    }
+
+    /** It is not known which one is meant, but the method must not run without a lock. */
+    @Test
+    void withSeveralLtSyncAndNoPrimaryOneALockedMethodFails() {
+        withStock()
+                .withBean("otherSync", LtSync.class, () -> new FakeSync(() -> true, () -> {}))
+                .run(context -> assertThatThrownBy(
+                                () -> context.getBean(Stock.class).held())
+                        .isInstanceOf(NoUniqueBeanDefinitionException.class)
+                        .hasMessageContaining("fakeSync,otherSync"));
     }
 
     @Test
