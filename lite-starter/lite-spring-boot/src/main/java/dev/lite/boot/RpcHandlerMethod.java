@@ -58,7 +58,7 @@ final class RpcHandlerMethod implements RpcHandler {
             }
         }
         check(requests <= 1 && types.length <= requests + 1, "it has more parameters than a request and an RpcCall");
-        Class<?> returned = method.getReturnType();
+        Class<?> returned = GenericTypeResolver.resolveReturnType(method, beanType);
         check(
                 !isDeferred(returned),
                 "it returns %s; a handler may block, and returns the reply itself".formatted(returned.getName()));

@@ -235,9 +235,8 @@ class LiteRpcAutoConfigurationTests {
                 rpc.errors.add(new NoClassDefFoundError("shop/Missing, which the test expects"));
             }
         };
-        runner.withUserConfiguration(ShopConfiguration.class).run(context -> assertThat(context)
-                .getFailure()
-                .hasStackTraceContaining("shop/Missing"));
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .run(context -> assertThat(context).getFailure().hasStackTraceContaining("shop/Missing"));
         assertThat(rpc.handlers).isEmpty();
     }
 
@@ -579,8 +578,19 @@ class LiteRpcAutoConfigurationTests {
         return Stream.of(
                 Arguments.of(new WithFuture(), CompletableFuture.class),
                 Arguments.of(new WithStage(), CompletionStage.class),
-                Arguments.of(new WithPublisher(), Flow.Publisher.class));
+                Arguments.of(new WithPublisher(), Flow.Publisher.class),
+                Arguments.of(new WithFutureOfParent(), CompletableFuture.class));
     }
+
+    static class Parent<T> {
+        @LtRpcHandler("later")
+        @Nullable
+        T later() {
+            return null;
+        }
+    }
+
+    static class WithFutureOfParent extends Parent<CompletableFuture<String>> {}
 
     static class WithFuture {
         @LtRpcHandler("later")

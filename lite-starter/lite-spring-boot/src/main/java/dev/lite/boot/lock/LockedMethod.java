@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.ParameterNameDiscoverer;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -77,7 +78,7 @@ record LockedMethod(
             throw new IllegalArgumentException(
                     "it is a suspend function, and the lock would be released at its first suspension");
         }
-        Class<?> returned = method.getReturnType();
+        Class<?> returned = GenericTypeResolver.resolveReturnType(method, type);
         if (Future.class.isAssignableFrom(returned)
                 || CompletionStage.class.isAssignableFrom(returned)
                 || Flow.Publisher.class.isAssignableFrom(returned)

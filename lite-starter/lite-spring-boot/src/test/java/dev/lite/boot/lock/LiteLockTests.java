@@ -291,6 +291,22 @@ class LiteLockTests {
         }
     }
 
+    abstract static class Parent<T> {
+        @LiteLock("a")
+        T run() {
+            return made();
+        }
+
+        abstract T made();
+    }
+
+    static class LaterMethodOfParent extends Parent<CompletableFuture<String>> {
+        @Override
+        CompletableFuture<String> made() {
+            return CompletableFuture.completedFuture("a");
+        }
+    }
+
     static class AsyncMethod {
         @Async
         @LiteLock("a")
@@ -343,6 +359,7 @@ class LiteLockTests {
         assertFails(FinalMethod.class, "a proxy cannot intercept a private, static or final method");
         assertFails(PrivateMethod.class, "a proxy cannot intercept a private, static or final method");
         assertFails(LaterMethod.class, "the lock would be released before that completes");
+        assertFails(LaterMethodOfParent.class, "the lock would be released before that completes");
         assertFails(
                 SuspendFunction.class,
                 "it is a suspend function, and the lock would be released at its first suspension");
