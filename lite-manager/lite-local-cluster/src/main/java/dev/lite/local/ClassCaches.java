@@ -22,6 +22,8 @@ import java.util.zip.CRC32C;
  */
 public final class ClassCaches {
     private static final String ENDING = ".aot";
+    /** Of the file that a JVM writes before its cache and removes after it, unless it is killed. */
+    private static final String CONFIGURATION = ".config";
     /** A JVM writes its cache when it exits. */
     private static final Duration STOP_DEADLINE = Duration.ofMinutes(2);
 
@@ -106,6 +108,7 @@ public final class ClassCaches {
         void clean() {
             try {
                 Files.deleteIfExists(unfinished());
+                Files.deleteIfExists(unfinished().resolveSibling(unfinished().getFileName() + CONFIGURATION));
             } catch (IOException e) {
                 throw new UncheckedIOException("cannot remove " + unfinished(), e);
             }
@@ -134,7 +137,9 @@ public final class ClassCaches {
                 Files.newDirectoryStream(directory(jar), base(jar) + "-*" + ENDING + "{,.*}")) {
             for (Path cache : caches) {
                 String name = cache.getFileName().toString();
-                String process = name.substring(name.lastIndexOf('.') + 1);
+                String process = name.substring(name.lastIndexOf(ENDING) + ENDING.length())
+                        .replace(CONFIGURATION, "")
+                        .replace(".", "");
                 if (name.endsWith(ENDING) || hasEnded(process)) {
                     Files.deleteIfExists(cache);
                 }

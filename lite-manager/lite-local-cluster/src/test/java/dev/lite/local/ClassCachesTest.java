@@ -70,15 +70,22 @@ class ClassCachesTest {
         Process ended = new ProcessBuilder("true").start();
         assertThat(ended.waitFor()).isZero();
         Path left = node.resolveSibling("fake-exec-01234567.aot." + ended.pid());
+        // A JVM writes it before the cache.
+        Path leftConfiguration = node.resolveSibling(left.getFileName() + ".config");
         Path written = node.resolveSibling(
                 "fake-exec-01234567.aot." + ProcessHandle.current().pid());
+        Path writtenConfiguration = node.resolveSibling(written.getFileName() + ".config");
         Files.writeString(left, "left");
+        Files.writeString(leftConfiguration, "left");
         Files.writeString(written, "written");
+        Files.writeString(writtenConfiguration, "written");
 
         ClassCaches.make(JAVA, manager, node, line -> {});
 
         assertThat(left).doesNotExist();
+        assertThat(leftConfiguration).doesNotExist();
         assertThat(written).exists();
+        assertThat(writtenConfiguration).exists();
         assertThat(caches()).hasSize(1);
     }
 

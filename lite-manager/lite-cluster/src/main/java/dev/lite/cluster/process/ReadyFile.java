@@ -2,10 +2,10 @@ package dev.lite.cluster.process;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.Map;
 
 /**
@@ -31,15 +31,20 @@ public final class ReadyFile implements AutoCloseable {
                 text.append(key).append('=').append(value.replace("\\", "\\\\")).append('\n'));
         text.append("pid=").append(ProcessHandle.current().pid()).append('\n');
         Path absolute = path.toAbsolutePath();
-        Path temporary = absolute.resolveSibling(
-                absolute.getFileName() + "." + ProcessHandle.current().pid() + ".tmp");
+        // Always the same name, so that what a killed process left is replaced.
+        Path temporary = absolute.resolveSibling(absolute.getFileName() + ".tmp");
         try {
             Path parent = absolute.getParent();
             if (parent != null) {
                 Files.createDirectories(parent);
             }
-            Files.writeString(temporary, text, StandardCharsets.UTF_8);
-            Files.move(temporary, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            try {
+                Files.deleteIfExists(temporary);
+                Files.writeString(temporary, text, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+                Files.move(temporary, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            } finally {
+                Files.deleteIfExists(temporary); // of a write that failed, as on a full disk
+            }
         } catch (IOException e) {
             throw new StartException(
                     "cannot write the ready file %s: %s".formatted(absolute, e),
