@@ -215,8 +215,13 @@ final class FunctionClient implements PostedCall.Client {
         return deadline.compareTo(LONGEST) < 0 ? deadline.toNanos() : NS_MAX;
     }
 
+    /** The function and the node, for messages. */
+    String[] words() {
+        return new String[] {RpcNames.describe(function), "at node " + node};
+    }
+
     @Override
     public String toString() {
-        return "%s at node %s".formatted(RpcNames.describe(function), node);
+        return String.join(" ", words());
     }
 }

@@ -194,7 +194,7 @@ final class RpcRequests {
                             .formatted(target, length, slot.replyCapacity));
         }
         if (!isReply) {
-            throw WireError.exception(status, bytes(slot, length), target.toString());
+            throw WireError.exception(status, bytes(slot, length), target.words());
         }
         return length;
     }

@@ -125,14 +125,16 @@ public final class CallFailures {
         assertThatThrownBy(() -> caller.rpc().send(node, "unopened", EMPTY, GENEROUS))
                 .isInstanceOfSatisfying(
                         RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED))
-                .hasMessageContaining("no session has the port \"unopened\" open at node " + node);
+                .hasMessageContaining("no session has the port \"unopened\" open at node " + node)
+                .hasMessage("no session has the port \"unopened\" open at node " + node);
         RpcMessages port = server.rpc().messages("in");
         caller.rpc().send(node, "in", EMPTY, GENEROUS);
         port.close();
         assertThatThrownBy(() -> caller.rpc().send(node, "in", EMPTY, GENEROUS))
                 .isInstanceOfSatisfying(
                         RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED))
-                .hasMessageContaining("no session has the port \"in\" open at node " + node);
+                .hasMessageContaining("no session has the port \"in\" open at node " + node)
+                .hasMessage("no session has the port \"in\" open at node " + node);
     }
 
     private static @Nullable Throwable failure(CompletableFuture<byte[]> call) {

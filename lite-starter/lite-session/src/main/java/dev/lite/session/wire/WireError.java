@@ -6,6 +6,7 @@ import dev.lite.api.RpcStatus;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.stream.Stream;
 
 /**
  * An error on a wire: the number of its {@link LiteException.Code}, and bytes.
@@ -49,9 +50,9 @@ public final class WireError {
      * RpcStatus#UNKNOWN}.
      *
      * @param code the number of a {@link LiteException.Code}
-     * @param what put before the message, unless that names it already; empty for nothing
+     * @param what words put before the message, unless that has each of them already; empty for nothing
      */
-    public static LiteException exception(int code, byte[] bytes, String what) {
+    public static LiteException exception(int code, byte[] bytes, String... what) {
         if (code != LiteException.Code.RPC_FAILED.number() || bytes.length < PREFIX_BYTES) {
             return LiteException.Code.exception(code, about(what, new String(bytes, StandardCharsets.UTF_8)));
         }
@@ -60,8 +61,8 @@ public final class WireError {
         return rpcFailed(words.getInt(), words.getInt(), about(what, message));
     }
 
-    private static String about(String what, String message) {
-        return message.contains(what) ? message : what + ": " + message;
+    private static String about(String[] what, String message) {
+        return Stream.of(what).allMatch(message::contains) ? message : String.join(" ", what) + ": " + message;
     }
 
     private static RpcFailedException rpcFailed(int number, int handlerCode, String message) {

@@ -35,6 +35,18 @@ class WireErrorTest {
     }
 
     @Test
+    void aMessageThatNamesWhatFailedAndWhereInOtherWordsIsNotPrecededByThem() {
+        String message = "no session has the port \"p\" open at node n1";
+        byte[] bytes = WireError.bytes(RpcStatus.NOT_SERVED, 0, message, 100);
+        assertIs(WireError.exception(RPC_FAILED, bytes, "port \"p\"", "at node n1"), RpcStatus.NOT_SERVED, 0, message);
+        assertIs(
+                WireError.exception(RPC_FAILED, bytes, "port \"p\"", "at node n2"),
+                RpcStatus.NOT_SERVED,
+                0,
+                "port \"p\" at node n2: " + message);
+    }
+
+    @Test
     void theNumbersNeverChange() {
         byte[] bytes = WireError.bytes(RpcStatus.CANCELLED, 0x01020304, "x", 100);
         assertThat(bytes).containsExactly(5, 0, 0, 0, 4, 3, 2, 1, 'x');
