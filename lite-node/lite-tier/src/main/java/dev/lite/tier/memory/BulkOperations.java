@@ -299,7 +299,8 @@ public final class BulkOperations {
                             target.endHandedOver();
                         }),
                         deadline,
-                        () -> "copying from %s to %s by node %d".formatted(source, target, sourcePart.node()));
+                        () -> "copying from %s to %s by node %s"
+                                .formatted(source, target, source.owner().nodeName(sourcePart.node())));
             }
             return piece;
         } finally {

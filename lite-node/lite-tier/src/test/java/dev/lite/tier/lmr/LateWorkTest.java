@@ -3,6 +3,7 @@ package dev.lite.tier.lmr;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Placement;
@@ -151,6 +152,19 @@ class LateWorkTest {
 
             assertThat(copy).failsWithin(LONG).withThrowableOfType(ExecutionException.class);
             Waits.until("the former process is fenced", () -> work.isQuiet(1, 0, Deadline.in(LONG)));
+        }
+    }
+
+    @Test
+    void theTimeoutOfACopyHasTheNameOfTheNodeThatCopies() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
+            CompletableFuture<Void> copy = copyThatWaitsAtN1(cluster, Waits.seconds(2)).copy();
+            assertThat(copy)
+                    .failsWithin(LONG)
+                    .withThrowableOfType(ExecutionException.class)
+                    .withCauseInstanceOf(LiteTimeoutException.class)
+                    .withMessageContaining("by node n1");
         }
     }
 
