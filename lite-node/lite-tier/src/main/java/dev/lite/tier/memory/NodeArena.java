@@ -13,7 +13,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -52,6 +52,10 @@ public final class NodeArena implements AutoCloseable {
     public static final long CONTROL_BYTES = 32 << 10;
 
     private static final Logger log = LoggerFactory.getLogger(NodeArena.class);
+
+    /** The first user of a default directory closes it to all others. */
+    private static final String OWN_DIRECTORY =
+            "Set lite.node.arena.directory (of an embedded node: lite.embedded.arena-directory) to a directory of this user's on a memory file system, below /dev/shm";
 
     private static final String FILE = "arena";
     private static final String LOCK = "lock";
@@ -142,7 +146,9 @@ public final class NodeArena implements AutoCloseable {
             return ArenaPath.prepare(config.root(), config.directory());
         } catch (IOException | OsException e) {
             throw new ArenaException(
-                    "cannot create the arena directory %s: %s".formatted(config.directory(), reason(e)), e);
+                    "cannot create the arena directory %s: %s. %s"
+                            .formatted(config.directory(), reason(e), OWN_DIRECTORY),
+                    e);
         }
     }
 
@@ -246,8 +252,13 @@ public final class NodeArena implements AutoCloseable {
                 memory.close();
             }
             throw new ArenaException(
-                    "cannot create an arena of %d bytes in %s: %s. Free space on its file system: %d bytes"
-                            .formatted(bytes, fileSystem, reason(e), usable(fileSystem.resolve(FILE))),
+                    "cannot create an arena of %d bytes in %s: %s. Free space on its file system: %d bytes%s"
+                            .formatted(
+                                    bytes,
+                                    fileSystem,
+                                    reason(e),
+                                    usable(fileSystem.resolve(FILE)),
+                                    Files.isWritable(fileSystem) ? "" : ". " + OWN_DIRECTORY),
                     e);
         }
     }
@@ -502,7 +513,8 @@ public final class NodeArena implements AutoCloseable {
     }
 
     private static String reason(Exception e) {
-        return e instanceof FileAlreadyExistsException || e.getMessage() == null
+        // The message of its subclasses is only the path.
+        return (e instanceof FileSystemException failure && failure.getReason() == null) || e.getMessage() == null
                 ? e.getClass().getSimpleName() + " " + e.getMessage()
                 : e.getMessage();
     }

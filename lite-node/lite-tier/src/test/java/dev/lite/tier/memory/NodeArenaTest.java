@@ -150,6 +150,17 @@ class NodeArenaTest {
         refusedAsForeign("it belongs to user 4711");
     }
 
+    @Test
+    void aDirectoryThatCannotBeCreatedIsReportedWithThePropertyToSet() throws IOException {
+        Path below = Files.createFile(root.resolve("file")).resolve("lite");
+        ArenaConfig config = new ArenaConfig(below, "c", "n1", BYTES, EXTENTS, 4, ArenaConfig.Kept.AFTER_CRASH);
+        assertThatExceptionOfType(ArenaException.class)
+                .isThrownBy(() -> NodeArena.open(config).close())
+                .withMessageContaining("cannot create the arena directory " + config.directory())
+                .withMessageContaining("lite.node.arena.directory")
+                .withMessageContaining("lite.embedded.arena-directory");
+    }
+
     private void refusedAsForeign(String why) {
         assertThatExceptionOfType(ArenaException.class)
                 .isThrownBy(() -> NodeArena.open(config()).close())
