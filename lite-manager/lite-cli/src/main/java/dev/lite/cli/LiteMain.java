@@ -5,6 +5,7 @@ import dev.lite.local.ProcessFailedException;
 import dev.lite.mr.MrException;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -65,8 +66,18 @@ public final class LiteMain {
                 return ExitStatus.FAILED;
             }
         }
-        command.getErr().println("lite: " + failure.getMessage());
+        command.getErr().println("lite: " + message(failure));
         return status;
+    }
+
+    /** With the reason, which the message of a failure of a file may lack. */
+    static String message(Exception failure) {
+        String message = String.valueOf(failure.getMessage());
+        if (failure.getCause() instanceof IOException ofFile && failure instanceof UncheckedIOException) {
+            String reason = IoReasons.of(ofFile);
+            return message.contains(reason) ? message : message + ": " + reason;
+        }
+        return message;
     }
 
     private static PrintWriter writer(FileDescriptor descriptor) {

@@ -14,6 +14,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -652,5 +654,18 @@ class CommandsTest {
         assertThat(err.toString()).contains("mode is fast");
         assertThat(ask("qos", "--no-quotas", "--bytes-quota", "batch=65536")).isEqualTo(ExitStatus.USAGE);
         assertThat(err.toString()).contains("give only one of both");
+    }
+
+    @Test
+    void theMessageOfAFailureOfAFileHasItsReasonOnce() {
+        assertThat(LiteMain.message(new UncheckedIOException("cannot create /a/b", new AccessDeniedException("/a/b"))))
+                .isEqualTo("cannot create /a/b: permission denied");
+        FileSystemException full = new FileSystemException("/a/b", null, "No space left on device");
+        assertThat(LiteMain.message(new UncheckedIOException("cannot write /a/b", full)))
+                .isEqualTo("cannot write /a/b: No space left on device");
+        assertThat(LiteMain.message(new UncheckedIOException("cannot write /a/b: " + full.getMessage(), full)))
+                .isEqualTo("cannot write /a/b: /a/b: No space left on device");
+        assertThat(LiteMain.message(new UncheckedIOException("cannot lock /a/b", new IOException("too many locks"))))
+                .isEqualTo("cannot lock /a/b: too many locks");
     }
 }
