@@ -6,11 +6,15 @@ import java.io.PrintWriter;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
-/** Prints the end of a log, and what is added to it. Used by one thread. */
+/** Prints the end of a log, and what is added to it, also in the next file. Used by one thread. */
 final class LogTail {
     private static final int BLOCK_BYTES = 64 << 10;
     private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(200);
@@ -36,27 +40,56 @@ final class LogTail {
         if (!Files.exists(log) && !follow) {
             throw new CommandFailedException(ExitStatus.FAILED, "%s does not exist".formatted(log));
         }
-        long at = Files.exists(log) ? printEnd() : 0;
-        while (follow && !Thread.currentThread().isInterrupted() && !out.checkError()) {
-            LockSupport.parkNanos(this, POLL_NS);
-            long bytes = Files.exists(log) ? Files.size(log) : 0;
-            at = print(bytes < at ? 0 : at, bytes); // a shorter file was begun anew
+        Object key = key();
+        RandomAccessFile file = key == null ? null : new RandomAccessFile(log.toFile(), "r");
+        try {
+            long at = file == null ? 0 : printEnd(file);
+            while (follow && !Thread.currentThread().isInterrupted() && !out.checkError()) {
+                LockSupport.parkNanos(this, POLL_NS);
+                Object newKey = key(); // first: then the rest of a file that was replaced is complete
+                if (file != null) {
+                    long bytes = file.length();
+                    at = print(file, bytes < at ? 0 : at, bytes); // a shorter file was begun anew
+                }
+                if (newKey != null && !newKey.equals(key)) {
+                    if (file != null) {
+                        file.close();
+                    }
+                    file = new RandomAccessFile(log.toFile(), "r");
+                    key = newKey;
+                    at = print(file, 0, file.length());
+                }
+            }
+        } finally {
+            if (file != null) {
+                file.close();
+            }
         }
     }
 
-    private long printEnd() throws IOException {
-        long end = Files.size(log);
-        return print(startOfLastLines(end), end);
+    /** What tells this file from another one that gets its name; null if there is none. */
+    private @Nullable Object key() throws IOException {
+        try {
+            return Objects.requireNonNull(
+                    Files.readAttributes(log, BasicFileAttributes.class).fileKey());
+        } catch (NoSuchFileException e) {
+            return null;
+        }
+    }
+
+    private long printEnd(RandomAccessFile file) throws IOException {
+        long end = file.length();
+        return print(file, startOfLastLines(file, end), end);
     }
 
     /** The position of the first of the last lines, searched from the end block by block. */
-    private long startOfLastLines(long end) throws IOException {
+    private long startOfLastLines(RandomAccessFile file, long end) throws IOException {
         if (lines == 0) {
             return end;
         }
         byte[] block = new byte[BLOCK_BYTES];
         int left = lines;
-        try (RandomAccessFile file = new RandomAccessFile(log.toFile(), "r")) {
+        try {
             for (long blockEnd = end; blockEnd > 0; ) {
                 int length = (int) Math.min(block.length, blockEnd);
                 file.seek(blockEnd - length);
@@ -76,9 +109,9 @@ final class LogTail {
     }
 
     /** Prints whole lines between two positions; returns the position after the last one printed. */
-    private long print(long from, long to) throws IOException {
+    private long print(RandomAccessFile file, long from, long to) throws IOException {
         long at = from;
-        try (RandomAccessFile file = new RandomAccessFile(log.toFile(), "r")) {
+        try {
             while (at < to) {
                 byte[] block = new byte[(int) Math.min(BLOCK_BYTES, to - at)];
                 file.seek(at);

@@ -1,7 +1,9 @@
 package dev.lite.cli;
 
+import dev.lite.local.DetachedCluster;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -30,8 +32,13 @@ final class LogsCommand extends LocalCommand.OfProcess {
             throw new IllegalArgumentException("--lines is %d; it must be 0 to %d".formatted(lines, LINES_MAX));
         }
         String process = process();
-        Path log = LocalClusters.here().detached(name()).log(process);
+        DetachedCluster cluster = LocalClusters.here().detached(name());
+        Path log = cluster.log(process);
+        Path output = cluster.output(process);
         try {
+            if (Files.exists(output) && Files.size(output) > 0) {
+                print(err(), "%s also printed something outside of its log: %s".formatted(process, output));
+            }
             new LogTail(log, lines, follow, out()).print();
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read %s: %s".formatted(log, e.getMessage()), e);

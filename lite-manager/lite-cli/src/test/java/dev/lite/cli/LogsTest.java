@@ -84,6 +84,30 @@ class LogsTest {
     }
 
     @Test
+    void theEndOfALogAndTheBeginningOfTheNextOneArePrintedAlsoWhenThatIsLonger() throws IOException {
+        Files.writeString(log, "first\n");
+        Thread follower = Thread.ofPlatform().start(() -> {
+            try {
+                tail(1, true).print();
+            } catch (IOException e) {
+                text.write(e.toString());
+            }
+        });
+        try {
+            Waits.until("the end is printed", () -> text.toString().equals("first\n"));
+            Path next = Files.writeString(log.resolveSibling("next"), lines(0, 9));
+            Files.writeString(log, "last\n", StandardOpenOption.APPEND);
+            Files.move(log, log.resolveSibling("node-1.log.1"));
+            Files.move(next, log);
+            Waits.until("the new log is printed", () -> text.toString().endsWith(lines(8, 9)));
+            assertThat(text.toString()).isEqualTo("first\nlast\n" + lines(0, 9));
+        } finally {
+            follower.interrupt();
+            Waits.join(follower);
+        }
+    }
+
+    @Test
     void aLogThatDoesNotExistIsReported() {
         assertThat(Files.exists(log)).isFalse();
         org.assertj.core.api.Assertions.assertThatThrownBy(() -> tail(1, false).print())

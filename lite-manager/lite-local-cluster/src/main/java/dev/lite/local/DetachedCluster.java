@@ -133,10 +133,15 @@ public final class DetachedCluster {
         }
     }
 
-    /** The file with a process's output; it exists once the process was started. */
+    /** The file with a process's log, which the process begins anew when it is long. */
     public Path log(String process) {
         known(process);
         return work.resolve("logs").resolve(process + ".log");
+    }
+
+    /** The file with what a process and its JVM printed outside of its log. */
+    public Path output(String process) {
+        return LocalProcess.output(log(process));
     }
 
     private Path known(String process) {

@@ -521,12 +521,14 @@ public final class LocalCluster implements AutoCloseable {
 
     private LocalProcess start(String name, List<String> command, Path readyFile) {
         requireOpen();
+        Path log = logs.resolve(name + ".log");
+        config.addLog(command, log);
         try {
             Files.write(work.resolve("commands").resolve(name), command);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot record the command of %s in %s".formatted(name, work), e);
         }
-        return LocalProcess.start(name, command, logs.resolve(name + ".log"), readyFile, null);
+        return LocalProcess.start(name, command, log, readyFile, null);
     }
 
     private Path readyFile(String name) {

@@ -1,5 +1,8 @@
 package dev.lite.local;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,7 +21,7 @@ public final class LocalClusterBuilder {
     private int nodes = 3;
     private long arenaBytes = 64L << 20;
     private boolean retainArenas;
-    private Path sharedMemory = Path.of("/dev/shm/lite");
+    private Path sharedMemory = sharedMemoryOf(userId());
     private @Nullable Path directory;
     private boolean fixedPorts;
     private @Nullable Path logDirectory;
@@ -73,7 +76,10 @@ public final class LocalClusterBuilder {
         return this;
     }
 
-    /** The directory that holds the cluster's directory of arenas; default {@code /dev/shm/lite}. */
+    /**
+     * The directory that holds the cluster's directory of arenas. Default: {@code /dev/shm/lite} for the superuser,
+     * {@code /dev/shm/lite-UID} for other users, because one user's directory is closed to all others.
+     */
     public LocalClusterBuilder sharedMemory(Path directory) {
         sharedMemory = directory;
         return this;
@@ -201,6 +207,18 @@ public final class LocalClusterBuilder {
                 nodeProperties,
                 properties,
                 zookeeper));
+    }
+
+    static Path sharedMemoryOf(int userId) {
+        return FreeMemory.SHARED_MEMORY.resolve(userId == 0 ? "lite" : "lite-" + userId);
+    }
+
+    private static int userId() {
+        try {
+            return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read this process's user id: " + e.getMessage(), e);
+        }
     }
 
     private List<String> withClassCache(Path jar, List<String> options) {

@@ -73,6 +73,15 @@ record LocalClusterConfig(
     /** The directory for temporary files: killed processes would leave theirs, such as Tomcat's, in that of the system. */
     static final String TEMPORARY = "temporary";
 
+    /**
+     * The log of a process that is not tied, and so may run for months: a file, and its predecessors in gz files.
+     * Together a few times 10 MB for a process: Logback checks the size of a file once a minute.
+     */
+    private static final List<String> LOG_LIMITS = List.of(
+            "--logging.logback.rollingpolicy.max-file-size=10MB",
+            "--logging.logback.rollingpolicy.total-size-cap=20MB",
+            "--logging.console.enabled=false");
+
     private static final int NODES_MAX = 64;
     private static final int MANAGER_PORT = 7400;
     private static final int NODE_PORT = 7410;
@@ -105,6 +114,15 @@ record LocalClusterConfig(
                         "the directory %s is too long: its sockets' paths would have %d bytes, and at most %d are possible"
                                 .formatted(directory, bytes, SOCKET_BYTES_MAX));
             }
+        }
+        if (logDirectory != null) {
+            logDirectory = logDirectory.toAbsolutePath();
+        }
+        Path logs = logDirectory == null ? directory : logDirectory;
+        if (!tied && logs != null && logs.toString().contains("%")) {
+            throw new IllegalArgumentException(
+                    "the directory %s has a %% in its path, which Logback would take for a pattern; choose another one"
+                            .formatted(logs));
         }
         requireFile(managerJar, "the manager's executable jar");
         requireFile(nodeJar, "the node's executable jar");
@@ -196,6 +214,14 @@ record LocalClusterConfig(
         }
         nodeProperties.forEach((key, value) -> command.add("--%s=%s".formatted(key, value)));
         return command;
+    }
+
+    /** Lets a manager or node write its log itself, within limits, if it may outlive this process. */
+    void addLog(List<String> command, Path log) {
+        if (!tied) {
+            command.add(LocalProcess.LOG_OPTION + log);
+            command.addAll(LOG_LIMITS);
+        }
     }
 
     /** The command that starts an application. */

@@ -21,10 +21,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One process of a {@link LocalCluster}. Its output goes to its log file. When it is ready, it writes its ready file (Java
- * properties, including its {@code pid}). Any thread may call any method.
+ * One process of a {@link LocalCluster}. Its output goes to its log file. A process that writes its log itself,
+ * because its command has {@link #LOG_OPTION}, has a file beside it for what it and its JVM print. When it is ready,
+ * it writes its ready file (Java properties, including its {@code pid}). Any thread may call any method.
  */
 public final class LocalProcess {
+
+    /** The option of manager and node with the file that they log to. */
+    static final String LOG_OPTION = "--logging.file.name=";
 
     private static final int LAST_LINES = 20;
     private static final int SILENCES_MAX = 10;
@@ -32,15 +36,22 @@ public final class LocalProcess {
 
     private final String name;
     private final Path log;
+    private final Path output; // the log, unless the process writes that itself
     private final @Nullable Path readyFile;
     private final Process process;
     private final @Nullable Thread relay;
     private volatile Properties ready = new Properties();
 
     private LocalProcess(
-            String name, Path log, @Nullable Path readyFile, Process process, @Nullable Consumer<String> lines) {
+            String name,
+            Path log,
+            Path output,
+            @Nullable Path readyFile,
+            Process process,
+            @Nullable Consumer<String> lines) {
         this.name = name;
         this.log = log;
+        this.output = output;
         this.readyFile = readyFile;
         this.process = process;
         this.relay = lines == null
@@ -49,11 +60,12 @@ public final class LocalProcess {
     }
 
     /**
-     * Starts a process. Its output is appended to {@code log}; {@code lines} also receives each line, on a thread of its
-     * own.
+     * Starts a process. Its output is appended to {@code log}, or to {@link #output} if it writes that log itself;
+     * {@code lines} also receives each line, on a thread of its own.
      */
     static LocalProcess start(
             String name, List<String> command, Path log, @Nullable Path readyFile, @Nullable Consumer<String> lines) {
+        Path output = command.contains(LOG_OPTION + log) ? output(log) : log;
         try {
             if (readyFile != null) {
                 Files.deleteIfExists(readyFile);
@@ -63,13 +75,18 @@ public final class LocalProcess {
                     .redirectInput(
                             ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()));
             if (lines == null) {
-                builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
+                builder.redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()));
             }
-            return new LocalProcess(name, log, readyFile, builder.start(), lines);
+            return new LocalProcess(name, log, output, readyFile, builder.start(), lines);
         } catch (IOException e) {
             throw new ProcessFailedException(
                     "%s could not be started with %s: %s".formatted(name, command.getFirst(), e.getMessage()), e);
         }
+    }
+
+    /** The file for what a process prints that writes its log itself. */
+    static Path output(Path log) {
+        return log.resolveSibling(log.getFileName().toString().replaceFirst("\\.log$", "") + ".out");
     }
 
     /** The process's name in the cluster, for example {@code node-1}. */
@@ -87,7 +104,7 @@ public final class LocalProcess {
         return process.isAlive();
     }
 
-    /** The file with its output. */
+    /** The file with its log; also with its output, unless it writes the log itself. */
     public Path log() {
         return log;
     }
@@ -117,10 +134,18 @@ public final class LocalProcess {
         return OptionalInt.of(process.exitValue());
     }
 
-    /** The last lines of its log, for messages. */
+    /** The last lines of its log and its output, for messages. */
     public String lastLines() {
+        String ofLog = lastLines(log);
+        if (output.equals(log) || bytes(output) == 0) {
+            return ofLog;
+        }
+        return bytes(log) == 0 ? lastLines(output) : "%s%n  and of %s:%n%s".formatted(ofLog, output, lastLines(output));
+    }
+
+    private static String lastLines(Path file) {
         ArrayDeque<String> last = new ArrayDeque<>();
-        try (BufferedReader reader = Files.newBufferedReader(log, StandardCharsets.ISO_8859_1)) {
+        try (BufferedReader reader = Files.newBufferedReader(file, StandardCharsets.ISO_8859_1)) {
             for (String line = reader.readLine(); line != null; line = reader.readLine()) {
                 if (last.size() == LAST_LINES) {
                     last.removeFirst();
@@ -159,11 +184,12 @@ public final class LocalProcess {
             }
             if (!process.isAlive()) {
                 throw new ProcessFailedException("%s %s before it was ready; the last lines of %s:%n%s"
-                        .formatted(name, end(process.exitValue()), log, lastLines()));
+                        .formatted(name, end(process.exitValue()), shown(), lastLines()));
             }
             long nowNs = System.nanoTime();
-            if (logBytes() != printedBytes) {
-                printedBytes = logBytes();
+            long bytes = bytes(log) + bytes(output);
+            if (bytes != printedBytes) {
+                printedBytes = bytes;
                 printedNs = nowNs;
             }
             if (nowNs - printedNs >= silence.toNanos()) {
@@ -178,6 +204,11 @@ public final class LocalProcess {
         return true;
     }
 
+    /** The file whose lines {@link #lastLines()} begins with. */
+    private Path shown() {
+        return bytes(log) == 0 ? output : log;
+    }
+
     private static String seconds(Duration duration) {
         return Math.ceilDiv(duration.toMillis(), 1000) + " s";
     }
@@ -186,7 +217,7 @@ public final class LocalProcess {
         kill();
         return new ProcessFailedException(
                 "timeout: %s %s while starting, and was killed; it had not failed by itself. The last lines of %s:%n%s"
-                        .formatted(name, reason, log, lastLines()));
+                        .formatted(name, reason, shown(), lastLines()));
     }
 
     private static String end(int status) {
@@ -195,9 +226,9 @@ public final class LocalProcess {
                 : "ended with status %d".formatted(status);
     }
 
-    private long logBytes() {
+    private static long bytes(Path file) {
         try {
-            return Files.size(log);
+            return Files.size(file);
         } catch (IOException e) {
             return 0; // not created yet
         }

@@ -491,6 +491,72 @@ class LocalClusterTest {
     }
 
     @Test
+    void theProcessesOfAClusterThatOutlivesItsLauncherWriteBoundedLogsThemselves()
+            throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().name("logs").tied(false).nodes(1).build();
+        Path script = cluster.workDirectory().resolve("stop.sh");
+        try {
+            cluster.up(line -> {});
+            cluster.detach();
+            DetachedCluster detached = new DetachedCluster("logs", cluster.workDirectory());
+            for (String process : detached.names()) {
+                assertThat(detached.option(process, "logging.file.name"))
+                        .contains(detached.log(process).toString());
+                assertThat(detached.option(process, "logging.logback.rollingpolicy.max-file-size"))
+                        .contains("10MB");
+                assertThat(detached.option(process, "logging.logback.rollingpolicy.total-size-cap"))
+                        .contains("20MB");
+                assertThat(detached.option(process, "logging.console.enabled")).contains("false");
+                assertThat(detached.output(process)).content().contains(process + " starts");
+            }
+            assertThat(detached.stop("node-1")).isTrue();
+            LocalProcess again = detached.start("node-1");
+            assertThat(again.log()).isEqualTo(detached.log("node-1"));
+            assertThat(Files.readAllLines(detached.output("node-1")))
+                    .filteredOn(line -> line.startsWith("node-1 starts"))
+                    .hasSize(2);
+            assertThat(again.lastLines()).contains("node-1 starts");
+            Files.writeString(detached.log("node-1"), "a line of its log\n");
+            assertThat(again.lastLines())
+                    .contains("a line of its log")
+                    .contains("of " + detached.output("node-1"))
+                    .contains("node-1 starts");
+        } finally {
+            assertThat(run(script)).isZero();
+        }
+    }
+
+    @Test
+    void theFailureOfAProcessThatDidNotLogYetIsReportedWithItsOutput() {
+        try (LocalCluster cluster =
+                fakes().tied(false).nodeProperty("fake.node-1", "dies").build()) {
+            cluster.startManager();
+            assertThatThrownBy(() -> cluster.startNode(1))
+                    .hasMessageContaining("node-1.out")
+                    .hasMessageContaining("the arena is too big: 1 TiB");
+        }
+    }
+
+    @Test
+    void aClusterThatOutlivesItsLauncherIsRefusedADirectoryThatLogbackWouldMisread(@TempDir Path parent) {
+        Path misread = parent.resolve("100%d");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> fakes().tied(false).directory(misread).build())
+                .withMessageContaining(misread.toString())
+                .withMessageContaining("choose another");
+        assertThat(misread).doesNotExist();
+        try (LocalCluster tied = fakes().directory(misread).build()) {
+            assertThat(tied.workDirectory()).isEqualTo(misread);
+        }
+    }
+
+    @Test
+    void everyUserHasADirectoryInSharedMemory() {
+        assertThat(LocalClusterBuilder.sharedMemoryOf(0)).isEqualTo(Path.of("/dev/shm/lite"));
+        assertThat(LocalClusterBuilder.sharedMemoryOf(1000)).isEqualTo(Path.of("/dev/shm/lite-1000"));
+    }
+
+    @Test
     void aSecondManagerThatWasStartedByHandIsNotTakenForTheFirst() throws IOException, InterruptedException {
         LocalCluster cluster = fakes().name("two-managers").tied(false).nodes(1).build();
         cluster.up(line -> {});
