@@ -159,7 +159,8 @@ class LateWorkTest {
     void theTimeoutOfACopyHasTheNameOfTheNodeThatCopies() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
         try (TestCluster cluster = new TestCluster(root, network.provider())) {
-            CompletableFuture<Void> copy = copyThatWaitsAtN1(cluster, Waits.seconds(2)).copy();
+            CompletableFuture<Void> copy =
+                    copyThatWaitsAtN1(cluster, Waits.seconds(2)).copy();
             assertThat(copy)
                     .failsWithin(LONG)
                     .withThrowableOfType(ExecutionException.class)

@@ -3,19 +3,19 @@ package dev.lite.client.reattach;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.util.concurrent.CountDownLatch;
-import dev.lite.testing.Waits;
-import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
 import dev.lite.api.Priority;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeLite;
+import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /** Handles and copies of memory. */

@@ -3,15 +3,13 @@ package dev.lite.client.reattach;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
-import java.util.Set;
-import dev.lite.api.LtMemory;
-import dev.lite.api.LmrSpec;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
 import dev.lite.api.LtLock;
+import dev.lite.api.LtMemory;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcServer;
@@ -22,6 +20,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** Attaching, and waiting for the node. */
