@@ -79,14 +79,14 @@ final class ClosedLoop {
             operation.begin();
             long nowNs = System.nanoTime();
             int now = phase;
-            while (now != STOPPED) {
+            do { // at least once, also if this thread starts late
                 long beganNs = operation.run(nowNs);
                 nowNs = System.nanoTime();
                 if (now == MEASURING && beganNs != Operation.UNCOUNTED) {
                     latencies.add(nowNs - beganNs);
                 }
                 now = phase;
-            }
+            } while (now != STOPPED);
             operation.end();
         } catch (RuntimeException | Error e) {
             failure = e;

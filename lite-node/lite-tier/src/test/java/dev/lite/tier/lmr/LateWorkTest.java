@@ -166,6 +166,7 @@ class LateWorkTest {
                     .withThrowableOfType(ExecutionException.class)
                     .withCauseInstanceOf(LiteTimeoutException.class)
                     .withMessageContaining("by node n1");
+            network.resume("n1");
         }
     }
 

@@ -2,6 +2,7 @@ package dev.lite.tier.peer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
@@ -404,6 +405,8 @@ class FencingTest {
         LmrHandle mapped = shortDeadline.attach("app").memory().map("spread", Permission.READ, Permission.ATOMIC);
 
         mapped.read(here, new byte[8]);
+        // n3 may have connected once more while n2 closed, and not have noticed the end of that connection yet.
+        Waits.until("the memory is away", () -> isUnavailable(() -> mapped.read(there, new byte[8])));
         assertUnavailable(() -> mapped.read(there, new byte[8]));
         assertUnavailable(() -> mapped.fetchAdd(there, 1));
 
@@ -477,6 +480,10 @@ class FencingTest {
     private static void awaitRounds(AtomicLong rounds) {
         long before = rounds.get();
         Waits.until("the worker continues", () -> rounds.get() > before + 10);
+    }
+
+    private static boolean isUnavailable(ThrowingCallable operation) {
+        return catchThrowable(operation) instanceof LmrUnavailableException;
     }
 
     private static void assertUnavailable(ThrowingCallable operation) {
