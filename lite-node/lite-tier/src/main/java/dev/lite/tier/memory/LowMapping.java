@@ -101,26 +101,24 @@ public final class LowMapping implements TierHandle {
 
     @Override
     public void read(List<LmrSlice> slices) {
-        SliceOperations.checked(mapping, Permission.READ.bit(), slices)
-                .forEach(slice -> read(slice.offset(), slice.segment()));
+        SliceOperations.read(mapping, true, slices);
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
-        SliceOperations.checked(mapping, Permission.WRITE.bit(), slices)
-                .forEach(slice -> write(slice.offset(), slice.segment()));
+        SliceOperations.write(mapping, true, slices);
     }
 
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = SliceOperations.checked(mapping, Permission.READ.bit(), slices);
-        return begin(() -> read(mine));
+        return begin(() -> SliceOperations.readAll(mapping, true, mine));
     }
 
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = SliceOperations.checked(mapping, Permission.WRITE.bit(), slices);
-        return begin(() -> write(mine));
+        return begin(() -> SliceOperations.writeAll(mapping, true, mine));
     }
 
     private CompletableFuture<@Nullable Void> begin(Runnable transfer) {

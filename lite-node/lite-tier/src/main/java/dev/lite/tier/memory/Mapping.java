@@ -107,8 +107,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
+        read(offset, destination, 0);
+    }
+
+    void read(long offset, MemorySegment destination, long timeoutNs) {
         try {
-            read(offset, destination, 0, destination.byteSize(), 0);
+            read(offset, destination, 0, destination.byteSize(), timeoutNs);
         } catch (IllegalArgumentException | IllegalStateException | NullPointerException | WrongThreadException e) {
             Segments.requireWritable("destination", destination); // only now: the copy checks it, too
             throw e;
@@ -117,8 +121,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void write(long offset, MemorySegment source) {
+        write(offset, source, 0);
+    }
+
+    void write(long offset, MemorySegment source, long timeoutNs) {
         try {
-            write(offset, source, 0, source.byteSize(), 0);
+            write(offset, source, 0, source.byteSize(), timeoutNs);
         } catch (IllegalArgumentException | IllegalStateException | NullPointerException | WrongThreadException e) {
             Segments.requireReadable("source", source);
             throw e;
@@ -563,12 +571,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void read(List<LmrSlice> slices) {
-        SliceOperations.read(this, slices);
+        SliceOperations.read(this, false, slices);
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
-        SliceOperations.write(this, slices);
+        SliceOperations.write(this, false, slices);
     }
 
     @Override

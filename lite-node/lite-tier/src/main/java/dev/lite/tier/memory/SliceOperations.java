@@ -1,9 +1,11 @@
 package dev.lite.tier.memory;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.tier.Access;
 import java.util.List;
@@ -17,32 +19,67 @@ final class SliceOperations {
 
     private SliceOperations() {}
 
-    static void read(Mapping mapping, List<LmrSlice> slices) {
-        readAll(mapping, checked(mapping, READ, slices));
+    static void read(Mapping mapping, boolean low, List<LmrSlice> slices) {
+        readAll(mapping, low, checked(mapping, READ, slices));
     }
 
-    static void write(Mapping mapping, List<LmrSlice> slices) {
-        writeAll(mapping, checked(mapping, WRITE, slices));
+    static void write(Mapping mapping, boolean low, List<LmrSlice> slices) {
+        writeAll(mapping, low, checked(mapping, WRITE, slices));
     }
 
     /** With mapped memory, the transfer is complete when this returns. */
     static CompletableFuture<@Nullable Void> readAsync(Mapping mapping, List<LmrSlice> slices) {
         List<LmrSlice> checked = checked(mapping, READ, slices);
-        return begin(mapping, READ, checked, () -> readAll(mapping, checked));
+        return begin(mapping, READ, checked, () -> readAll(mapping, false, checked));
     }
 
     /** See {@link #readAsync}. */
     static CompletableFuture<@Nullable Void> writeAsync(Mapping mapping, List<LmrSlice> slices) {
         List<LmrSlice> checked = checked(mapping, WRITE, slices);
-        return begin(mapping, WRITE, checked, () -> writeAll(mapping, checked));
+        return begin(mapping, WRITE, checked, () -> writeAll(mapping, false, checked));
     }
 
-    private static void readAll(Mapping mapping, List<LmrSlice> slices) {
-        slices.forEach(slice -> mapping.read(slice.offset(), slice.segment()));
+    /** @param checked all of them share one deadline */
+    static void readAll(Mapping mapping, boolean low, List<LmrSlice> checked) {
+        Deadline deadline = mapping.deadline();
+        for (int index = 0; index < checked.size(); index++) {
+            LmrSlice slice = checked.get(index);
+            long timeoutNs = index == 0 ? 0 : leftNs(mapping, low, deadline);
+            if (low) {
+                long length = slice.segment().byteSize();
+                mapping.read(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
+            } else {
+                mapping.read(slice.offset(), slice.segment(), timeoutNs);
+            }
+        }
     }
 
-    private static void writeAll(Mapping mapping, List<LmrSlice> slices) {
-        slices.forEach(slice -> mapping.write(slice.offset(), slice.segment()));
+    /** @param checked all of them share one deadline */
+    static void writeAll(Mapping mapping, boolean low, List<LmrSlice> checked) {
+        Deadline deadline = mapping.deadline();
+        for (int index = 0; index < checked.size(); index++) {
+            LmrSlice slice = checked.get(index);
+            long timeoutNs = index == 0 ? 0 : leftNs(mapping, low, deadline);
+            if (low) {
+                long length = slice.segment().byteSize();
+                mapping.write(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
+            } else {
+                mapping.write(slice.offset(), slice.segment(), timeoutNs);
+            }
+        }
+    }
+
+    /**
+     * The time left for a further slice. At least 1: mapped memory needs no time.
+     *
+     * @throws LiteTimeoutException if the slice would have to wait, and there is no time left
+     */
+    private static long leftNs(Mapping mapping, boolean low, Deadline deadline) {
+        long leftNs = deadline.remainingNs();
+        if (leftNs == 0 && (mapping.needsFabric() || mapping.mustWait(low))) {
+            throw new LiteTimeoutException(deadline.expired("the further slices of an operation on " + mapping));
+        }
+        return Math.max(1, leftNs);
     }
 
     /**

@@ -6,11 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
 import dev.lite.api.Extent;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
+import dev.lite.api.Priority;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
@@ -44,6 +48,8 @@ import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 class MappingTest {
     private static final UUID ARENA = new UUID(1, 2);
@@ -62,6 +68,7 @@ class MappingTest {
         final AtomicInteger locksLost = new AtomicInteger();
         private @Nullable Admission admission;
         private @Nullable RemoteMemory ofPriority;
+        private Duration deadline = Waits.seconds(5);
 
         @Override
         public @Nullable Admission admission(boolean low) {
@@ -115,7 +122,7 @@ class MappingTest {
 
         @Override
         public Duration deadline() {
-            return Waits.seconds(5);
+            return deadline;
         }
 
         @Override
@@ -463,6 +470,53 @@ class MappingTest {
         owner.ofPriority = recording(RemoteMemory.class, asked, null);
         BulkOperations.copy(false, here, 0, elsewhere, 0, 64, true, Deadline.in(Waits.seconds(60)));
         assertThat(asked).containsExactly("isLimited false", "write 1");
+    }
+
+    @ParameterizedTest
+    @EnumSource(Priority.class)
+    void allSlicesOfAnOperationShareItsDeadline(Priority priority) {
+        LmrHandle elsewhere =
+                mapping(4096, 62, List.of(new Share(1, ARENA, List.of(new Run(0, 4096, 0)))), node -> 0, ALL, null);
+        LmrHandle handle = elsewhere.withPriority(priority);
+        owner.deadline = Waits.seconds(0.5);
+        owner.ofPriority = slow(owner.deadline.multipliedBy(6).dividedBy(10));
+        LmrSlice slice = new LmrSlice(0, MemorySegment.ofArray(new byte[8]));
+        handle.read(List.of(slice));
+        handle.write(List.of(slice));
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> handle.read(List.of(slice, slice)));
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> handle.write(List.of(slice, slice)));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Priority.class)
+    void slicesInMappedMemoryNeedNoTime(Priority priority) {
+        LmrHandle handle = oneExtent(4096, ALL).withPriority(priority);
+        owner.deadline = Duration.ofNanos(1);
+        handle.write(List.of(slice(0, 1), slice(1, 2)));
+        byte[] both = new byte[2];
+        MemorySegment segment = MemorySegment.ofArray(both);
+        handle.read(List.of(new LmrSlice(0, segment.asSlice(0, 1)), new LmrSlice(1, segment.asSlice(1, 1))));
+        assertThat(both).containsExactly(1, 2);
+    }
+
+    private static LmrSlice slice(long offset, int value) {
+        return new LmrSlice(offset, MemorySegment.ofArray(new byte[] {(byte) value}));
+    }
+
+    /** Memory where every access takes so long, or fails at its deadline. */
+    private static RemoteMemory slow(Duration access) {
+        return RemoteMemory.class.cast(Proxy.newProxyInstance(
+                RemoteMemory.class.getClassLoader(),
+                new Class<?>[] {RemoteMemory.class},
+                (proxy, method, arguments) -> {
+                    Deadline deadline = (Deadline) arguments[arguments.length - 1];
+                    boolean late = deadline.remaining().compareTo(access) < 0;
+                    Waits.pass(late ? deadline.remaining() : access);
+                    if (late) {
+                        throw new LiteTimeoutException(deadline.expired(method.getName()));
+                    }
+                    return null;
+                }));
     }
 
     /** Records the names of the calls, and their first arguments; all of them return the same. */
