@@ -119,7 +119,7 @@ final class NodeBarrier implements WordUser {
         try {
             BarrierStatus outcome = await(party, parties, deadline);
             if (outcome == null) {
-                outcome = leave(party, "a party gave up at its deadline of " + deadline.duration(), deadline);
+                outcome = leave(party, "a party gave up at its deadline of " + deadline, deadline);
                 if (outcome == null || outcome.stage() != Stage.PASSED) {
                     throw new LiteTimeoutException(
                             deadline.expired("waiting for %d parties at barrier \"%s\"".formatted(parties, name)));

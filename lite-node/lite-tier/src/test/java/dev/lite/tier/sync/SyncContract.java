@@ -19,6 +19,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Effort;
@@ -520,7 +521,7 @@ abstract class SyncContract {
         assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> shortWait.await(Waits.seconds(0.3)));
         assertThatExceptionOfType(BarrierBrokenException.class)
                 .isThrownBy(() -> get(waits))
-                .withMessageContaining("gave up");
+                .withMessageContaining("gave up at its deadline of " + Durations.text(Waits.seconds(0.3)));
         List<FutureTask<Long>> next = new ArrayList<>();
         for (int index = 0; index < 3; index++) {
             LtBarrier barrier = cluster.attach(index).sync().barrier("b", 3);
