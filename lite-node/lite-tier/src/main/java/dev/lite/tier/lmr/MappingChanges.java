@@ -41,6 +41,9 @@ public final class MappingChanges implements PeerListener {
     /** How long a node waits for its own operations before it reports a failure to the master. */
     private static final Duration GIVEN_UP_TIMEOUT = Duration.ofSeconds(5);
 
+    /** Nodes do not tell one another which of them it was. */
+    private static final String FREED = "the LMR was freed by a master, or because its creator ended";
+
     /** Serializes the refreshes of one LMR, so that an older record never follows a newer one. */
     private static final int REFRESH_LOCKS = 256;
 
@@ -176,7 +179,7 @@ public final class MappingChanges implements PeerListener {
         LmrRecord lmr = found.filter(record -> record.state() != LmrRecord.State.FREEING)
                 .orElse(null);
         if (lmr == null) {
-            endAll(ofLmr, new LmrFreedException("the LMR was freed by a master"));
+            endAll(ofLmr, new LmrFreedException(FREED));
             return;
         }
         boolean moving = lmr.state() == LmrRecord.State.MOVING;
@@ -256,7 +259,7 @@ public final class MappingChanges implements PeerListener {
 
     /** Ends the mappings of an LMR that was freed; see {@link LmrCalls#revoke}. */
     void revoke(long lmrId) {
-        endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
+        endAll(mappings.change(lmrId), new LmrFreedException(FREED));
     }
 
     private static String handles(List<Mapping> those) {

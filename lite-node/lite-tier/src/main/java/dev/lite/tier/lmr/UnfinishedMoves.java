@@ -102,7 +102,8 @@ public final class UnfinishedMoves {
         while (true) {
             LmrRecords.Found found = records.find(name, id, deadline)
                     .filter(current -> current.lmr().state() != State.FREEING)
-                    .orElseThrow(() -> new LmrFreedException("LMR %d: it was freed by a master".formatted(id)));
+                    .orElseThrow(() -> new LmrFreedException(
+                            "LMR %d: it was freed by a master, or because its creator ended".formatted(id)));
             Move move = found.lmr().move();
             if (move == null) {
                 return found;

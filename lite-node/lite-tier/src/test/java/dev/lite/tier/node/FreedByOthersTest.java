@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Lifetime;
 import dev.lite.api.Lite;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
@@ -13,9 +15,11 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -44,6 +48,28 @@ class FreedByOthersTest {
 
             maker.close();
             Waits.until("the LMR of the session is freed", () -> isFree(other));
+        }
+    }
+
+    @Test
+    void theHandlesOfOthersOnAnLmrOfASessionThatEndedDoNotBlameAMaster() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            LiteNode node = cluster.node(0);
+            TierSession maker = node.open("app", "test");
+            make(maker, "kept");
+            LmrHandle others = node.attach("app").memory().map("kept", Permission.READ);
+            maker.close();
+            AtomicReference<String> message = new AtomicReference<>("");
+            Waits.until("it is freed", () -> {
+                try {
+                    others.read(0, MemorySegment.ofArray(new byte[8]));
+                    return false;
+                } catch (LmrFreedException freed) {
+                    message.set(String.valueOf(freed.getMessage()));
+                    return true;
+                }
+            });
+            assertThat(message.get()).endsWith("freed by a master, or because its creator ended");
         }
     }
 
