@@ -254,10 +254,10 @@ public final class ReceivedCall implements RpcCall {
 
     /** Nothing was sent: the call can still be answered or cancelled. */
     private void reopen() {
-        state = OPEN;
         if (ring != null) {
-            ring.received.setRelease(slot, this);
+            ring.received.setRelease(slot, this); // before another thread may answer it, which forgets it
         }
+        state = OPEN;
     }
 
     boolean isCancelled() {
