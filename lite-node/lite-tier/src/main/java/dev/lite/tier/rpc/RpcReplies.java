@@ -286,15 +286,19 @@ final class RpcReplies {
 
     /** Lets the handler continue. Its caller waits for the reply, or has its slot in quarantine until it comes. */
     private void sendLater(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
-        boolean starts = later.test(() -> {
-            Post post;
-            while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
-                Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+        boolean starts = false;
+        try {
+            starts = later.test(() -> {
+                Post post;
+                while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
+                    Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+                }
+                posted(out, post, fits);
+            });
+        } finally {
+            if (!starts) { // also if there is no memory for a thread: the call is unanswered then
+                posted(out, Post.CLOSED, fits);
             }
-            posted(out, post, fits);
-        });
-        if (!starts) {
-            posted(out, Post.CLOSED, fits);
         }
     }
 

@@ -18,11 +18,17 @@ import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A call whose reply meets an error: for example, there is no memory for it. */
 class ErrorAtReplyTest {
@@ -178,6 +184,62 @@ class ErrorAtReplyTest {
             }
             Waits.until("the slots of the calls are free", () -> slots(cluster, 0, 1) == 0);
             session.close();
+        }
+    }
+
+    /** Else the slot of such a reply comes back only with the end of the connection. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, LONG_REPLY})
+    void oneThatFindsABusyConnectionAndNoThreadKeepsNoSlotAndTheCallCanBeAnsweredAgain(int bytes) {
+        SimulatedNetwork network =
+                new SimulatedNetwork(SimulatedOptions.seeded(1).withQueueDepth(8));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+            List<ReceivedCall> calls = new ArrayList<>();
+            for (int i = 0; i < 12; i++) {
+                replies.add(client.callAsync(new byte[8], LONG));
+                calls.add((ReceivedCall) server.receive(LONG));
+            }
+            Object sender = Inside.field(engine(cluster, 1), "replies", RpcReplies.class);
+            Object usual = Inside.field(sender, "later", Predicate.class);
+            Predicate<Runnable> noMemory = task -> {
+                throw new OutOfMemoryError("on purpose");
+            };
+            Inside.set(sender, "later", noMemory);
+            MemorySegment reply = MemorySegment.ofArray(new byte[bytes]);
+            network.pause("n0");
+            List<ReceivedCall> unanswered =
+                    calls.stream().filter(call -> !isAnswered(call, reply)).toList();
+            network.resume("n0");
+            Inside.set(sender, "later", usual);
+
+            assertThat(unanswered).as("replies to a busy connection").isNotEmpty();
+            unanswered.forEach(call -> call.reply(reply));
+            assertThat(replies)
+                    .allSatisfy(one -> assertThat(one).succeedsWithin(LONG).isEqualTo(new byte[bytes]));
+            Waits.until("the slots of the replies are free", () -> replySlots(cluster, 1) == 0);
+            session.close();
+        }
+    }
+
+    /** The slots of a node that have a reply for another one. */
+    private static long replySlots(TestCluster cluster, int node) {
+        RpcSlots slots = Inside.field(engine(cluster, node), "slots", RpcSlots.class);
+        return IntStream.iterate(0, RpcSlots::isIndex, index -> index + 1)
+                .mapToObj(slots::get)
+                .filter(slot -> slot != null && (slot.state() == RpcSlot.SENDING || slot.state() == RpcSlot.OFFERED))
+                .count();
+    }
+
+    private static boolean isAnswered(ReceivedCall call, MemorySegment reply) {
+        try {
+            return call.tryReply(reply, false);
+        } catch (OutOfMemoryError busy) {
+            return false;
         }
     }
 
