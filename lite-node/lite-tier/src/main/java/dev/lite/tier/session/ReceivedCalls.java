@@ -40,6 +40,8 @@ final class ReceivedCalls {
     private static final String CANCELLED = "the application that received the call ended before it answered";
     private static final String OVERLOADED =
             "the application that serves the function has too many calls that it has not answered";
+    private static final String NO_MEMORY =
+            "the node of the application that serves the function had no memory for the call";
     private static final Logger LOG = LoggerFactory.getLogger(ReceivedCalls.class);
 
     private final String session;
@@ -143,7 +145,7 @@ final class ReceivedCalls {
         return kept;
     }
 
-    /** Adds a call; returns its number. Never blocks. If there are too many, the call fails. */
+    /** Adds a call; returns its number. Never blocks. If there are too many, or no memory for it, the call fails. */
     long add(RpcCall call) {
         int waiting = calls.size();
         if (waiting >= callsMax && !takePart(waiting)) {
@@ -153,7 +155,15 @@ final class ReceivedCalls {
                             .formatted(waiting, CALLS_MAX));
         }
         long number = lastNumber.incrementAndGet();
-        calls.put(number, call);
+        boolean added = false;
+        try {
+            calls.put(number, call);
+            added = true;
+        } finally {
+            if (!added) {
+                failSoon(call, RpcStatus.OVERLOADED, NO_MEMORY);
+            }
+        }
         return number;
     }
 

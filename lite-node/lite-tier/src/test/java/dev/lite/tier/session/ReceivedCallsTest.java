@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
+import dev.lite.testing.Inside;
 import dev.lite.tier.FairShares;
 import java.lang.reflect.Proxy;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -86,5 +88,20 @@ class ReceivedCallsTest {
         notYet.set(2);
         session.end();
         assertThat(failed).as("at its end").hasValue(2);
+    }
+
+    @Test
+    void aCallForWhichThereIsNoMemoryFailsAtOnce() {
+        ReceivedCalls session = session("app");
+        Inside.set(session, "calls", new ConcurrentHashMap<Long, RpcCall>() {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public RpcCall put(Long number, RpcCall call) {
+                throw new OutOfMemoryError("on purpose");
+            }
+        });
+        assertThatThrownBy(() -> session.add(call())).isInstanceOf(OutOfMemoryError.class);
+        assertThat(failed).hasValue(1);
     }
 }
