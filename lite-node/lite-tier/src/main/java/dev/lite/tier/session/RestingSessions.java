@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,6 +34,9 @@ final class RestingSessions implements AutoCloseable {
 
     private final boolean possible = FutexWords.isSupported();
 
+    /** Starts a thread; another one in tests. */
+    volatile Consumer<Thread> starter = Thread::start;
+
     @GuardedBy("this")
     private final List<Watcher> watchers = new ArrayList<>();
 
@@ -47,7 +51,7 @@ final class RestingSessions implements AutoCloseable {
     /**
      * Watches a session, whose doorbell is armed, until it is rung or {@linkplain #remove removed}.
      *
-     * @return false when this object is closed
+     * @return false when this object is closed, or the system has no thread left
      */
     synchronized boolean add(SessionWorker worker) {
         if (closed) {
@@ -59,8 +63,12 @@ final class RestingSessions implements AutoCloseable {
             }
         }
         Watcher another = new Watcher();
-        RepeatingThread.unstarted("lite-session-rest", another::step, LOG::error)
-                .start();
+        try {
+            starter.accept(RepeatingThread.unstarted("lite-session-rest", another::step, LOG::error));
+        } catch (OutOfMemoryError e) { // the session keeps its own thread, which is only more expensive
+            LOG.debug("no thread for sessions without commands", e);
+            return false;
+        }
         watchers.add(another);
         return another.add(worker);
     }
@@ -87,10 +95,14 @@ final class RestingSessions implements AutoCloseable {
         @GuardedBy("this")
         private final Set<SessionWorker> resting = new LinkedHashSet<>();
 
+        /** Whether the thread is giving a session its own thread again. If that fails, the session returns. */
+        @GuardedBy("this")
+        private boolean leaving;
+
         private volatile boolean ended;
 
         synchronized boolean add(SessionWorker worker) {
-            if (resting.size() == SESSIONS_OF_THREAD) {
+            if (resting.size() + (leaving ? 1 : 0) == SESSIONS_OF_THREAD) {
                 return false;
             }
             resting.add(worker);
@@ -121,7 +133,11 @@ final class RestingSessions implements AutoCloseable {
             }
             SessionWorker rung = takeRung(seen);
             if (rung != null) {
-                rung.serveAgain(); // not under this lock, which a session takes under its own
+                try {
+                    rung.serveAgain(() -> addAgain(rung)); // not under this lock, which a session takes under its own
+                } finally {
+                    left();
+                }
                 return true;
             }
             try {
@@ -135,6 +151,15 @@ final class RestingSessions implements AutoCloseable {
             return true;
         }
 
+        /** For the session that is leaving; its place is still free. The thread reads the doorbells again. */
+        private synchronized void addAgain(SessionWorker worker) {
+            resting.add(worker);
+        }
+
+        private synchronized void left() {
+            leaving = false;
+        }
+
         /** Removes a session that was rung. Null: there is none, and the words to sleep on are those of all sessions. */
         private synchronized @Nullable SessionWorker takeRung(int seen) {
             words.clear();
@@ -142,6 +167,7 @@ final class RestingSessions implements AutoCloseable {
             for (SessionWorker worker : resting) {
                 if (worker.isRung()) {
                     resting.remove(worker);
+                    leaving = true;
                     return worker;
                 }
                 worker.addDoorbell(words);

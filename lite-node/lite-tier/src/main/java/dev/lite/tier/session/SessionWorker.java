@@ -205,8 +205,12 @@ final class SessionWorker {
         doorbell.addTo(words);
     }
 
-    /** A session that rests was rung: it gets a thread again. The thread that watches it. */
-    synchronized void serveAgain() {
+    /**
+     * A session that rests was rung: it gets a thread again. The thread that watches it.
+     *
+     * @param again watches it again if it gets no thread; then this throws
+     */
+    synchronized void serveAgain(Runnable again) {
         if (!rests) {
             return; // it ends
         }
@@ -219,7 +223,8 @@ final class SessionWorker {
             begun = true;
         } finally {
             if (!begun) {
-                rests = watch.resting().add(this); // tried again
+                rests = true;
+                again.run();
             }
         }
     }

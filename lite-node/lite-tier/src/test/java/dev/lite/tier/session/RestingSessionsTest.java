@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -143,6 +144,23 @@ class RestingSessionsTest {
         for (CompletableFuture<Void> thread : threads) {
             thread.get(Waits.seconds(60).toNanos(), TimeUnit.NANOSECONDS);
         }
+    }
+
+    @Test
+    void aSessionKeepsItsThreadWhileNoThreadCanWatchIt() {
+        RestingSessions resting = server.watch().resting();
+        AtomicInteger attempts = new AtomicInteger();
+        resting.starter = thread -> {
+            attempts.incrementAndGet();
+            throw new OutOfMemoryError("unable to create native thread");
+        };
+        LmrHandle handle = attach("one");
+        Waits.until("the session has tried to rest", () -> attempts.get() >= 2);
+        assertThat(handle.fetchAdd(0, 1)).isZero();
+
+        resting.starter = Thread::start;
+        awaitRest();
+        assertThat(handle.fetchAdd(0, 1)).isEqualTo(1);
     }
 
     @Test
