@@ -79,11 +79,12 @@ final class Flow implements Admission {
         if (quota != null && !quota.tryTake(cost)) {
             return false;
         }
+        boolean shared = mapped && share.isLimited();
         if (!mapped || share.tryTake(cost)) {
             if (priority == Priority.HIGH || low(mapped).tryTake(cost)) {
                 return true;
             }
-            giveBack(mapped, cost);
+            giveBack(shared, cost);
         } else {
             giveBack(false, cost);
         }
@@ -100,6 +101,7 @@ final class Flow implements Admission {
         if (quota != null && !quota.take(cost, deadline)) {
             throw refused(mapped, "the quota of \"%s\": %s".formatted(principal, text()), deadline);
         }
+        boolean shared = mapped && share.isLimited(); // asked now: a limit may begin during the wait for low priority
         if (mapped && !share.take(cost, deadline)) {
             giveBack(false, cost);
             throw refused(
@@ -110,7 +112,7 @@ final class Flow implements Admission {
         }
         Account account = low(mapped);
         if (priority == Priority.LOW && !account.take(cost, deadline)) {
-            giveBack(mapped, cost);
+            giveBack(shared, cost);
             throw refused(
                     mapped,
                     "low priority is limited to %d bytes per second now".formatted(account.perSecond()),
