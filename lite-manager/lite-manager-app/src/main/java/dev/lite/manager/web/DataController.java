@@ -7,7 +7,6 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
-import dev.lite.cluster.Epoch;
 import dev.lite.manager.data.ManagerSession;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
@@ -103,20 +102,10 @@ class DataController {
         try {
             memory.malloc(spec).close();
         } catch (NodeUnreachableException e) {
-            if (request.nodes() == null || request.nodes().stream().allMatch(this::isKnown)) {
-                throw Refusals.away(e);
-            }
-            throw e; // there is no such node
+            throw Refusals.ofNodes(request.nodes() == null ? List.of() : request.nodes(), directory, e);
         }
         String path = URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
         return ResponseEntity.created(URI.create("/api/lmrs/" + path)).build();
-    }
-
-    /** Whether the cluster has, or had, a node of this name. The epoch keeps the nodes that left. */
-    private boolean isKnown(String node) {
-        Epoch epoch = directory.epoch();
-        return directory.nodes().stream().anyMatch(live -> live.name().equals(node))
-                || epoch.removals().stream().anyMatch(removal -> removal.name().equals(node));
     }
 
     @Operation(summary = "Free an LMR for all applications")

@@ -1,6 +1,7 @@
 package dev.lite.manager.web;
 
 import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.Order;
 import dev.lite.cluster.Orders;
@@ -26,11 +27,13 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 @RequestMapping("/api")
 class OrderController {
+    private final ClusterDirectory directory;
     private final Orders orders;
     private final RecordReader records;
     private final Duration deadline;
 
     OrderController(ClusterDirectory directory, RecordReader records, WebProperties properties) {
+        this.directory = directory;
         orders = new Orders(directory);
         this.records = records;
         deadline = properties.requestDeadline();
@@ -86,7 +89,7 @@ class OrderController {
     ResponseEntity<OrderView> drain(
             @PathVariable String name, @RequestBody(required = false) @Nullable DrainRequest how) {
         boolean leave = how != null && Boolean.TRUE.equals(how.leave());
-        return accepted("node", name, () -> orders.drain(name, leave, deadline));
+        return accepted("node", name, () -> live(name, () -> orders.drain(name, leave, deadline)));
     }
 
     @Operation(summary = "Use a drained node again")
@@ -108,7 +111,7 @@ class OrderController {
             if (records.read(name).isEmpty()) {
                 throw Refusals.notFound("LMR", name);
             }
-            return orders.move(name, node, deadline);
+            return live(node, () -> orders.move(name, node, deadline));
         });
     }
 
@@ -122,7 +125,16 @@ class OrderController {
     @PostMapping("/orphans/{node}/free")
     ResponseEntity<OrderView> freeOrphans(
             @PathVariable String node, @RequestBody(required = false) @Nullable NoParameters none) {
-        return accepted("node", node, () -> orders.freeOrphans(node, deadline));
+        return accepted("node", node, () -> live(node, () -> orders.freeOrphans(node, deadline)));
+    }
+
+    /** A node that is away is no node that does not exist. */
+    private Order live(String node, Supplier<Order> act) {
+        try {
+            return act.get();
+        } catch (NodeUnreachableException e) {
+            throw Refusals.ofNodes(List.of(node), directory, e);
+        }
     }
 
     private static ResponseEntity<OrderView> accepted(String parameter, String value, Supplier<Order> act) {

@@ -1,6 +1,9 @@
 package dev.lite.manager.web;
 
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.Epoch;
+import java.util.Collection;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.web.ErrorResponseException;
@@ -60,6 +63,20 @@ final class Refusals {
                 HttpStatus.SERVICE_UNAVAILABLE,
                 ProblemDetail.forStatusAndDetail(HttpStatus.SERVICE_UNAVAILABLE, String.valueOf(cause.getMessage())),
                 cause);
+    }
+
+    /** {@link #away} if the cluster has, or had, all these nodes; else the cause, which says that there is no such node. */
+    static RuntimeException ofNodes(
+            Collection<String> nodes, ClusterDirectory directory, NodeUnreachableException cause) {
+        return nodes.stream().allMatch(node -> isKnown(node, directory)) ? away(cause) : cause;
+    }
+
+    /** The epoch keeps the nodes that left. */
+    private static boolean isKnown(String node, ClusterDirectory directory) {
+        Epoch epoch = directory.epoch();
+        return directory.nodes().stream().anyMatch(live -> live.name().equals(node))
+                || epoch.members().stream().anyMatch(member -> member.name().equals(node))
+                || epoch.removals().stream().anyMatch(removal -> removal.name().equals(node));
     }
 
     /** A reader asks for what only operators may do. */

@@ -3,6 +3,8 @@ package dev.lite.manager.web;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
@@ -10,6 +12,7 @@ import dev.lite.cluster.Order;
 import dev.lite.cluster.Orders;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -172,6 +175,33 @@ class OrdersTest {
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
         assertThat(answer.headers().firstValue("Content-Type")).hasValue("application/problem+json");
         assertThat(RunningManager.tree(answer.body()).get("detail").asString()).contains(detail);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "/api/nodes/former/drain, ''",
+        "/api/orphans/former/free, ''",
+        "/api/lmrs/shop%2Fcounters/move, '{\"node\":\"former\"}'",
+    })
+    void anOrderForANodeThatIsAwayIsNotRefusedAsOneForAnUnknownNode(String path, String body)
+            throws IOException, InterruptedException {
+        String zookeeper = manager.bean(EmbeddedZooKeeper.class).connectString();
+        try (CuratorDirectory former = CuratorDirectory.open(CuratorConfig.of(zookeeper, "lite"))) {
+            Object unused = former.register(
+                    new NodeAdvert("former", NodeAdvert.NO_ID, "host/boot", 100, Map.of()), RunningManager.DEADLINE);
+        }
+        ClusterDirectory seen = manager.bean(ClusterDirectory.class);
+        Waits.until(
+                "the manager sees that it left",
+                () -> seen.nodes().size() == 1
+                        && seen.epoch().removals().stream()
+                                .anyMatch(removal -> removal.name().equals("former")));
+
+        HttpResponse<String> answer = post(path, body);
+
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(503);
+        assertThat(RunningManager.tree(answer.body()).get("detail").asString())
+                .contains("node \"former\" is not live; the live nodes are [node-a]");
     }
 
     @Test
