@@ -12,6 +12,7 @@ import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -82,6 +83,11 @@ final class ReattachingRpc implements LtRpc {
     @Override
     public Map<String, RpcOutcome> multicast(
             Collection<String> nodes, String function, byte[] request, Duration deadline) {
+        for (String node : Objects.requireNonNull(nodes, "nodes")) {
+            NodeInfo.checkName(Objects.requireNonNull(node, "nodes"));
+        }
+        LtRpc.checkName(function);
+        Objects.requireNonNull(request, "request");
         Deadline until = Deadline.ofCall(deadline);
         return keeper.open(until).rpc().multicast(nodes, function, request, SessionKeeper.remaining(until));
     }
@@ -154,18 +160,22 @@ final class ReattachingRpc implements LtRpc {
             if (open != null) {
                 return in(open).call(request, reply, deadline); // allocates nothing, unlike a Deadline
             }
+            Segments.requireReadable("request", request); // also while the node is away
+            Segments.requireWritable("reply", reply);
             Deadline until = Deadline.ofCall(deadline);
             return in(client.get(until)).call(request, reply, SessionKeeper.remaining(until));
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
+            Objects.requireNonNull(request, "request");
             Deadline until = Deadline.ofCall(deadline);
             return in(client.get(until)).call(request, SessionKeeper.remaining(until));
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+            Objects.requireNonNull(request, "request");
             Deadline until = Deadline.ofCall(deadline);
             return in(client.get(until)).callAsync(request, SessionKeeper.remaining(until));
         }

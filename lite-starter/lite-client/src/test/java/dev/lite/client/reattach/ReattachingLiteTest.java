@@ -12,6 +12,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcClient;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.testing.Waits;
@@ -222,7 +223,12 @@ class ReattachingLiteTest extends ReattachingCases {
         attemptsToAttach.clear();
         LtMemory memory = lite.memory();
         LmrSpec anonymous = LmrSpec.of(8);
+        RpcClient client = lite.rpc().bind("fake-1", "f");
+        MemorySegment bytes = MemorySegment.ofArray(BYTES);
         List<ThrowingCallable> invalid = List.of(
+                () -> lite.rpc().multicast(List.of("fake-1", " "), "f", BYTES, LONG),
+                () -> lite.rpc().multicast(List.of("fake-1"), "\n", BYTES, LONG),
+                () -> client.call(bytes, bytes.asReadOnly(), LONG),
                 () -> memory.createOrMap(anonymous, Permission.READ),
                 () -> memory.map("", Permission.READ),
                 () -> memory.map("a", Set.of()),
@@ -240,6 +246,31 @@ class ReattachingLiteTest extends ReattachingCases {
 
         for (int index = 0; index < invalid.size(); index++) {
             assertThatThrownBy(invalid.get(index)).as("call %d", index).isInstanceOf(IllegalArgumentException.class);
+        }
+        assertThat(attemptsToAttach).isEmpty();
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // the missing requests are the subject
+    void aMissingRequestIsRefusedWhileTheNodeIsAway() {
+        RpcClient client = lite.rpc().bind("fake-1", "f");
+        nodeIsUp = false;
+        sessions.getLast().lose();
+        attemptsToAttach.clear();
+        byte[] none = null;
+        MemorySegment noSegment = null;
+        MemorySegment reply = MemorySegment.ofArray(BYTES);
+        List<ThrowingCallable> calls = List.of(
+                () -> client.call(none, LONG),
+                () -> client.callAsync(none, LONG),
+                () -> client.call(noSegment, reply, LONG),
+                () -> lite.rpc().multicast(List.of("fake-1"), "f", none, LONG));
+
+        for (int index = 0; index < calls.size(); index++) {
+            assertThatThrownBy(calls.get(index))
+                    .as("call %d", index)
+                    .isInstanceOf(NullPointerException.class)
+                    .hasMessage("request");
         }
         assertThat(attemptsToAttach).isEmpty();
     }
