@@ -9,13 +9,17 @@ import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.health.contributor.CompositeHealthContributor;
 import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthContributors;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -51,6 +55,23 @@ class LiteHealthContributorAutoConfigurationTests {
             assertThat(health.getStatus()).isEqualTo(Status.DOWN);
             assertThat(health.getDetails().get("error")).asString().contains("the session was lost");
         });
+    }
+
+    @Test
+    void healthShowsEachOfSeveralSessionsByTheNameOfItsBean() {
+        FakeLite lost = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"));
+        lost.lose();
+        runner.withBean("orders", Lite.class, () -> new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x")))
+                .withBean("stock", Lite.class, () -> lost)
+                .run(context -> assertThat(context.getBean(CompositeHealthContributor.class).stream()
+                                .collect(Collectors.toMap(
+                                        HealthContributors.Entry::name, LiteHealthContributorAutoConfigurationTests::status)))
+                        .isEqualTo(Map.of("orders", Status.UP, "stock", Status.DOWN)));
+    }
+
+    private static Status status(HealthContributors.Entry entry) {
+        return Objects.requireNonNull(((HealthIndicator) entry.contributor()).health())
+                .getStatus();
     }
 
     /** The node's process is paused, for example: it accepts the question, and does not answer it. */

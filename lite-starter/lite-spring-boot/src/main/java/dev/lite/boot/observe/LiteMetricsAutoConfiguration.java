@@ -2,11 +2,12 @@ package dev.lite.boot.observe;
 
 import dev.lite.api.Lite;
 import io.micrometer.core.instrument.MeterRegistry;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.SimpleAutowireCandidateResolver;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
@@ -17,7 +18,7 @@ import org.springframework.context.annotation.Configuration;
             "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration"
         })
 @ConditionalOnClass(MeterRegistry.class)
-@ConditionalOnSingleCandidate(Lite.class)
+@ConditionalOnBean(Lite.class)
 public final class LiteMetricsAutoConfiguration {
 
     /** Only with a registry: without one nobody would read the samples. */
@@ -26,8 +27,8 @@ public final class LiteMetricsAutoConfiguration {
     static final class WithRegistry {
         @Bean
         @ConditionalOnMissingBean
-        LiteMetrics liteMetrics(Lite lite) {
-            return new LiteMetrics(lite);
+        LiteMetrics liteMetrics(ConfigurableListableBeanFactory factory) {
+            return new LiteMetrics(SimpleAutowireCandidateResolver.resolveAutowireCandidates(factory, Lite.class));
         }
     }
 }

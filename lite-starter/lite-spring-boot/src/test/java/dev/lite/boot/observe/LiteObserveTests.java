@@ -113,6 +113,61 @@ class LiteObserveTests {
     }
 
     @Test
+    void theMetricsOfSeveralSessionsHaveATagWithTheNameOfTheBean() {
+        FakeLite orders = busy();
+        FakeLite stock = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"));
+        runner.withBean("orders", Lite.class, () -> orders)
+                .withBean("stock", Lite.class, () -> stock)
+                .withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+                .run(context -> {
+                    MeterRegistry registry = context.getBean(MeterRegistry.class);
+                    context.getBean(LiteMetrics.class).bindTo(registry);
+                    assertThat(registry.get("lite.client.handles")
+                                    .tag("session", "orders")
+                                    .gauge()
+                                    .value())
+                            .isEqualTo(2);
+                    assertThat(registry.get("lite.client.handles")
+                                    .tag("session", "stock")
+                                    .gauge()
+                                    .value())
+                            .isZero();
+                    assertThat(registry.get("lite.client.operations")
+                                    .tags("kind", "read", "session", "orders")
+                                    .functionCounter()
+                                    .count())
+                            .isEqualTo(3);
+                    Objects.requireNonNull(stock.sampler)
+                            .sampled(Kind.READ, Duration.ofMillis(3).toNanos());
+                    assertThat(registry.get("lite.client.operation.sampled")
+                                    .tags("kind", "read", "session", "stock")
+                                    .timer()
+                                    .count())
+                            .isEqualTo(1);
+                    assertThat(registry.get("lite.client.operation.sampled")
+                                    .tags("kind", "read", "session", "orders")
+                                    .timer()
+                                    .count())
+                            .isZero();
+                });
+    }
+
+    @Test
+    void theEndpointShowsEachOfSeveralSessionsByTheNameOfItsBean() {
+        runner.withBean("orders", Lite.class, LiteObserveTests::busy)
+                .withBean("stock", Lite.class, () -> new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x")))
+                .withPropertyValues("management.endpoints.web.exposure.include=lite")
+                .run(context -> {
+                    Map<String, LiteEndpoint.Session> sessions =
+                            context.getBean(LiteSessionsEndpoint.class).sessions();
+                    assertThat(sessions).containsOnlyKeys("orders", "stock");
+                    assertThat(Objects.requireNonNull(sessions.get("orders")).handles()).isEqualTo(2);
+                    assertThat(Objects.requireNonNull(sessions.get("stock")).handles()).isZero();
+                    assertThat(context).doesNotHaveBean(LiteEndpoint.class);
+                });
+    }
+
+    @Test
     void thereAreNoMetricsWithoutARegistry() {
         runner.run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(LiteMetrics.class));
     }
