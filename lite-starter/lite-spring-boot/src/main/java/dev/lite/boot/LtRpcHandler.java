@@ -24,7 +24,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * keeps running until its context is closed, like a web server.
  *
  * <p>The bean must be a singleton. A bean that is created late, such as one with {@link org.springframework.context.annotation.Lazy},
- * serves its functions from then on.
+ * serves its functions from then on. With {@code spring.main.lazy-initialization} beans with handlers are nevertheless created at the
+ * start, but only if the type that their {@code @Bean} method declares has the annotated method. If that is an interface without it, the
+ * bean is created late, too: declare the class.
  */
 @Documented
 @Target(ElementType.METHOD)
