@@ -64,6 +64,9 @@ class LazyHandle extends ForwardingLmrHandle {
             if (e.getCause() instanceof RuntimeException failure) {
                 throw failure;
             }
+            if (e.getCause() instanceof Error failure) {
+                throw failure;
+            }
             throw e;
         }
     }

@@ -2,6 +2,7 @@ package dev.lite.boot.region;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
@@ -104,6 +105,25 @@ class LiteRegionTests {
         threads.forEach(Waits::join);
         assertThat(lite.mappings).hasValue(1);
         assertThat(ids).hasSize(8).containsOnly(7L);
+    }
+
+    @Test
+    void everyConcurrentFirstUseThrowsTheErrorOfTheMapping() {
+        CountDownLatch release = new CountDownLatch(1);
+        NoClassDefFoundError error = new NoClassDefFoundError("a class of the application");
+        LazyHandle handle = new LazyHandle("a", () -> {
+            Waits.await(release);
+            throw error;
+        });
+        List<Throwable> thrown = new CopyOnWriteArrayList<>();
+        List<Thread> threads = new ArrayList<>();
+        for (int index = 0; index < 4; index++) {
+            threads.add(Thread.ofPlatform().start(() -> thrown.add(catchThrowable(handle::id))));
+        }
+        Waits.until("every thread waits", () -> threads.stream().allMatch(LiteRegionTests::isWaiting));
+        release.countDown();
+        threads.forEach(Waits::join);
+        assertThat(thrown).hasSize(4).containsOnly(error);
     }
 
     private static boolean isWaiting(Thread thread) {
