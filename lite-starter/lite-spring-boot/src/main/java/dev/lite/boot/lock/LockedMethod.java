@@ -5,10 +5,14 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Future;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.convert.DurationStyle;
@@ -27,6 +31,7 @@ import org.springframework.expression.common.CompositeStringExpression;
 import org.springframework.expression.common.LiteralExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.scheduling.annotation.Async;
+import org.springframework.util.ClassUtils;
 
 /**
  * A method with {@link LiteLock}, checked. Immutable; any thread.
@@ -41,6 +46,13 @@ record LockedMethod(
     private static final SpelExpressionParser PARSER = new SpelExpressionParser();
     /** The last parameter of a suspend function of Kotlin, which need not be on the class path. */
     private static final String CONTINUATION = "kotlin.coroutines.Continuation";
+
+    /** What Spring MVC completes after a method has returned it. Spring MVC need not be on the class path. */
+    private static final Set<String> LATER_IN_MVC = Set.of(
+            "org.springframework.web.context.request.async.DeferredResult",
+            "org.springframework.web.context.request.async.WebAsyncTask",
+            "org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter",
+            "org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody");
 
     private static final ParameterNameDiscoverer PARAMETER_NAMES = new DefaultParameterNameDiscoverer();
 
@@ -82,10 +94,19 @@ record LockedMethod(
         if (Future.class.isAssignableFrom(returned)
                 || CompletionStage.class.isAssignableFrom(returned)
                 || Flow.Publisher.class.isAssignableFrom(returned)
+                || Callable.class.isAssignableFrom(returned)
+                || isLaterInMvc(returned)
                 || ReactiveAdapterRegistry.getSharedInstance().getAdapter(returned) != null) {
             throw new IllegalArgumentException("it returns %s, and the lock would be released before that completes"
                     .formatted(returned.getName()));
         }
+    }
+
+    private static boolean isLaterInMvc(Class<?> returned) {
+        return Stream.concat(
+                        Stream.<Class<?>>iterate(returned, Objects::nonNull, Class::getSuperclass),
+                        ClassUtils.getAllInterfacesForClassAsSet(returned).stream())
+                .anyMatch(type -> LATER_IN_MVC.contains(type.getName()));
     }
 
     private static Expression name(String text) {

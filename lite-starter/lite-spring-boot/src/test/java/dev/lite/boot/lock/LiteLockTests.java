@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 import kotlin.coroutines.Continuation;
@@ -27,6 +28,7 @@ import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.scheduling.annotation.Async;
+import org.springframework.web.context.request.async.DeferredResult;
 
 class LiteLockTests {
 
@@ -291,6 +293,22 @@ class LiteLockTests {
         }
     }
 
+    static class CallableMethod {
+        @LiteLock("a")
+        Callable<String> run() {
+            return () -> "a";
+        }
+    }
+
+    static class DeferredMethod {
+        @LiteLock("a")
+        OwnDeferredResult run() {
+            return new OwnDeferredResult();
+        }
+    }
+
+    static class OwnDeferredResult extends DeferredResult<String> {}
+
     abstract static class Parent<T> {
         @LiteLock("a")
         T run() {
@@ -360,6 +378,8 @@ class LiteLockTests {
         assertFails(PrivateMethod.class, "a proxy cannot intercept a private, static or final method");
         assertFails(LaterMethod.class, "the lock would be released before that completes");
         assertFails(LaterMethodOfParent.class, "the lock would be released before that completes");
+        assertFails(CallableMethod.class, "the lock would be released before that completes");
+        assertFails(DeferredMethod.class, "the lock would be released before that completes");
         assertFails(
                 SuspendFunction.class,
                 "it is a suspend function, and the lock would be released at its first suspension");
