@@ -1,13 +1,15 @@
 package dev.lite.cli;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.LineNumberReader;
+import java.io.Reader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -22,12 +24,15 @@ import tools.jackson.databind.JsonNode;
  */
 final class EventStream {
     private static final String END = "\u0000";
+    private static final String TOO_LONG = "\u0000\u0000";
 
     /** A manager sends something every 10 s, unless configured otherwise: then this reconnects more often than necessary. */
     private static final Duration SILENCE_MAX = Duration.ofMinutes(1);
 
     private static final Duration RETRY = Duration.ofSeconds(1);
     private static final int LINES_WAITING_MAX = 1024;
+    /** Of the lines that wait; also the limit of a line, and of an event. So they have at most three times as many characters. */
+    private static final int CHARACTERS_MAX = AnswerText.BYTES_MAX;
 
     private final ManagerClient manager;
     private final Consumer<String> warnings;
@@ -62,7 +67,7 @@ final class EventStream {
      * Reads for some time, or until the thread is interrupted.
      *
      * @param events gets every event; returns false to end
-     * @throws CommandFailedException when the first connection fails, or a manager refuses
+     * @throws CommandFailedException when the first connection fails, a manager refuses, or an event is too long
      */
     void read(Duration length, Predicate<Event> events) {
         long endNs = System.nanoTime() + length.toNanos();
@@ -84,6 +89,9 @@ final class EventStream {
                         warnings.accept("lite: the connection was lost; trying again: " + e.getMessage());
                         warned = true;
                     }
+                } catch (AnswerText.TooLongException e) {
+                    throw new CommandFailedException(
+                            ExitStatus.FAILED, "%s: %s".formatted(manager.manager(), e.getMessage()), e);
                 } catch (IOException e) {
                     warnings.accept("lite: the connection was lost: " + e.getMessage());
                 }
@@ -95,9 +103,11 @@ final class EventStream {
     }
 
     /** Returns false when it was asked to end, or the time is over. */
-    private boolean readAll(InputStream body, long endNs, Predicate<Event> events) throws InterruptedException {
+    private boolean readAll(InputStream body, long endNs, Predicate<Event> events)
+            throws InterruptedException, AnswerText.TooLongException {
         BlockingQueue<String> lines = new ArrayBlockingQueue<>(LINES_WAITING_MAX);
-        Thread reader = Thread.ofVirtual().name("lite-events").start(() -> copyLines(body, lines));
+        Semaphore room = new Semaphore(CHARACTERS_MAX);
+        Thread reader = Thread.ofVirtual().name("lite-events").start(() -> copyLines(body, lines, room));
         try {
             String type = "";
             String id = "";
@@ -111,13 +121,22 @@ final class EventStream {
                 if (line.equals(END)) {
                     return true;
                 }
+                if (line.equals(TOO_LONG)) {
+                    throw new AnswerText.TooLongException();
+                }
+                room.release(line.length());
                 int colon = line.indexOf(':');
                 String field = colon < 0 ? line : line.substring(0, colon);
                 String value = colon < 0 ? "" : line.substring(colon + 1).stripLeading();
                 switch (field) {
                     case "event" -> type = value;
                     case "id" -> id = value;
-                    case "data" -> data.append(value);
+                    case "data" -> {
+                        if (data.length() + value.length() > CHARACTERS_MAX) {
+                            throw new AnswerText.TooLongException();
+                        }
+                        data.append(value);
+                    }
                     default -> {}
                 }
                 if (line.isEmpty() && !data.isEmpty()) {
@@ -142,12 +161,15 @@ final class EventStream {
         }
     }
 
-    private static void copyLines(InputStream body, BlockingQueue<String> lines) {
+    private static void copyLines(InputStream body, BlockingQueue<String> lines, Semaphore room) {
         try {
-            try (BufferedReader reader = new BufferedReader(new InputStreamReader(body, StandardCharsets.UTF_8))) {
-                for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+            try (Reader reader = new LineNumberReader(new InputStreamReader(body, StandardCharsets.UTF_8))) {
+                for (String line = readLine(reader); line != null; line = readLine(reader)) {
+                    room.acquire(line.length());
                     lines.put(line);
                 }
+            } catch (AnswerText.TooLongException e) {
+                lines.put(TOO_LONG);
             } catch (IOException e) {
                 // The connection broke, or was closed by the other thread.
             }
@@ -155,5 +177,21 @@ final class EventStream {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // nobody reads the queue any more
         }
+    }
+
+    /** @param reader returns every end of a line as a line feed */
+    private static @Nullable String readLine(Reader reader) throws IOException {
+        int next = reader.read();
+        if (next < 0) {
+            return null;
+        }
+        StringBuilder line = new StringBuilder();
+        for (; next >= 0 && next != '\n'; next = reader.read()) {
+            if (line.length() == CHARACTERS_MAX) {
+                throw new AnswerText.TooLongException();
+            }
+            line.append((char) next);
+        }
+        return line.toString();
     }
 }

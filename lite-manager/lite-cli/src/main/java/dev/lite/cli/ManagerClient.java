@@ -240,8 +240,10 @@ final class ManagerClient implements AutoCloseable {
                 if (answer.statusCode() != UNAVAILABLE) {
                     managers.remove(manager);
                     managers.addFirst(manager);
+                    closeBody(away);
                     return answer;
                 }
+                closeBody(away);
                 away = answer;
             } catch (AnswerText.TooLongException e) {
                 throw new CommandFailedException(ExitStatus.FAILED, "%s: %s".formatted(manager, e.getMessage()), e);
@@ -256,6 +258,13 @@ final class ManagerClient implements AutoCloseable {
             return away;
         }
         throw new AwayException(ExitStatus.UNREACHABLE, "no manager could be reached:" + failures);
+    }
+
+    /** Nobody reads the answer, if there is one: an open stream would keep its connection. */
+    private static void closeBody(@Nullable HttpResponse<?> answer) throws IOException {
+        if (answer != null && answer.body() instanceof InputStream unread) {
+            unread.close();
+        }
     }
 
     /** The timeout of a request ends with the headers of its answer, so this also limits the wait for the body. */

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -13,6 +15,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
@@ -20,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -480,6 +484,45 @@ class CommandsTest {
         String managers = manager.url() + ",http://localhost:1,http://[::1]:1,https://0.0.0.0:1";
         assertThat(lite("nodes", "--token-file", file, "--manager", managers)).isZero();
         assertThat(err.toString()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 8})
+    void anEventThatIsTooLongForThisCommandIsRefused(int lines) {
+        String line = "data:" + "x".repeat(AnswerText.BYTES_MAX / lines) + "\n";
+        manager.with("GET /api/events", 200, "data:'\n" + line.repeat(lines) + "data:'\n\n");
+        assertThat(ask("watch", "--for", "4s")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString())
+                .isEqualTo("lite: %s: the answer has more than 8388608 bytes, the limit of this command%n"
+                        .formatted(manager.url()));
+        assertThat(out.toString()).isEmpty();
+    }
+
+    @Test
+    void theAnswerOfAManagerWithoutZooKeeperKeepsNoConnectionWhenAnotherOneSendsTheEvents() throws IOException {
+        manager.with("GET /api/events", 200, "id:m-1\nevent:nodes\ndata:{}\n\n");
+        CountDownLatch closed = new CountDownLatch(1);
+        try (ServerSocket away = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Thread answering = Thread.ofVirtual().start(() -> {
+                try (Socket client = away.accept()) {
+                    client.getOutputStream()
+                            .write("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 99\r\n\r\n"
+                                    .getBytes(StandardCharsets.US_ASCII));
+                    long unused = client.getInputStream().transferTo(OutputStream.nullOutputStream());
+                } catch (IOException e) {
+                    // The client has reset the connection.
+                }
+                closed.countDown();
+            });
+            List<URI> managers =
+                    List.of(URI.create("http://127.0.0.1:" + away.getLocalPort()), URI.create(manager.url()));
+            try (ManagerClient client = new ManagerClient(managers, null, Waits.seconds(20));
+                    InputStream events = client.stream("/api/events", null)) {
+                assertThat(events.read()).isEqualTo('i');
+                Waits.await(closed);
+            }
+            Waits.join(answering);
+        }
     }
 
     @Test
