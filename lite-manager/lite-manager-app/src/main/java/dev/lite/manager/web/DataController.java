@@ -8,6 +8,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.manager.data.ManagerSession;
+import dev.lite.os.waiting.Deadline;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
 import jakarta.servlet.http.HttpServletRequest;
@@ -19,6 +20,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
@@ -27,6 +29,7 @@ import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
@@ -53,12 +56,23 @@ class DataController {
 
     private static final int PIECE_BYTES = 256 << 10;
 
+    /** For a whole body, which keeps a request's thread: each read alone has the server's limit for a connection. */
+    private static final Duration BODY_TIME_MAX = Duration.ofMinutes(2);
+
     private final ManagerSession session;
     private final ClusterDirectory directory;
+    private final Duration bodyTime;
 
+    @Autowired
     DataController(ManagerSession session, ClusterDirectory directory) {
+        this(session, directory, BODY_TIME_MAX);
+    }
+
+    /** @param bodyTime how long a request's body may take */
+    DataController(ManagerSession session, ClusterDirectory directory, Duration bodyTime) {
         this.session = session;
         this.directory = directory;
+        this.bodyTime = bodyTime;
     }
 
     /**
@@ -184,13 +198,28 @@ class DataController {
             InputStream in = request.getInputStream();
             byte[] piece = new byte[PIECE_BYTES];
             long at = offset;
-            for (int part = in.readNBytes(piece, 0, PIECE_BYTES);
-                    part > 0;
-                    part = in.readNBytes(piece, 0, PIECE_BYTES)) {
+            Deadline deadline = Deadline.in(bodyTime);
+            for (int part = read(in, piece, deadline); part > 0; part = read(in, piece, deadline)) {
                 write(handle, at, MemorySegment.ofArray(piece).asSlice(0, part));
                 at += part;
             }
         }
+    }
+
+    /** Reads the next piece of a body; returns its length, 0 at the end. */
+    private static int read(InputStream in, byte[] piece, Deadline deadline) throws IOException {
+        int part = 0;
+        while (part < piece.length) {
+            int more = in.read(piece, part, piece.length - part);
+            if (more < 0) {
+                break;
+            }
+            part += more;
+            if (deadline.passed()) {
+                throw Refusals.late(deadline.duration());
+            }
+        }
+        return part;
     }
 
     private static void write(LmrHandle handle, long offset, MemorySegment piece) {

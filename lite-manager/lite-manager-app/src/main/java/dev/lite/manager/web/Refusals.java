@@ -3,6 +3,8 @@ package dev.lite.manager.web;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.Epoch;
+import dev.lite.os.waiting.Durations;
+import java.time.Duration;
 import java.util.Collection;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
@@ -77,6 +79,17 @@ final class Refusals {
         return directory.nodes().stream().anyMatch(live -> live.name().equals(node))
                 || epoch.members().stream().anyMatch(member -> member.name().equals(node))
                 || epoch.removals().stream().anyMatch(removal -> removal.name().equals(node));
+    }
+
+    /** A body does not arrive in time. */
+    static ErrorResponseException late(Duration limit) {
+        return new ErrorResponseException(
+                HttpStatus.REQUEST_TIMEOUT,
+                ProblemDetail.forStatusAndDetail(
+                        HttpStatus.REQUEST_TIMEOUT,
+                        "the request's body was not complete after %s, its limit; a part of it may be written"
+                                .formatted(Durations.text(limit))),
+                null);
     }
 
     /** A reader asks for what only operators may do. */

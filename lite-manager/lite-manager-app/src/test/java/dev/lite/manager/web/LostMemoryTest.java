@@ -1,19 +1,26 @@
 package dev.lite.manager.web;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.manager.RunningManager;
+import dev.lite.manager.data.ManagerSession;
 import dev.lite.manager.data.SessionWithLostMemory;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.testing.Waits;
+import jakarta.servlet.ReadListener;
+import jakarta.servlet.ServletInputStream;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -22,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.web.ErrorResponseException;
 
 /** Requests for LMRs of which a part is on a node that is lost or cannot be reached. */
 @Isolated("it starts a manager in its process")
@@ -68,6 +76,53 @@ class LostMemoryTest {
 
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(503);
         assertThat(RunningManager.tree(answer.body()).get("detail").asString()).isEqualTo("a node is away");
+    }
+
+    @Test
+    void aBodyThatArrivesByteByByteEndsItsRequestAtTheLimitForAllOfIt() {
+        DataController controller = new DataController(
+                manager.bean(ManagerSession.class), manager.bean(ClusterDirectory.class), Duration.ofNanos(1));
+        ServletInputStream trickling = new ServletInputStream() {
+            @Override
+            public int read() {
+                return 'x';
+            }
+
+            @Override
+            public int read(byte[] into, int offset, int length) {
+                into[offset] = 'x';
+                return 1;
+            }
+
+            @Override
+            public boolean isFinished() {
+                return false;
+            }
+
+            @Override
+            public boolean isReady() {
+                return true;
+            }
+
+            @Override
+            public void setReadListener(ReadListener listener) {
+                throw new UnsupportedOperationException("not used here");
+            }
+        };
+        HttpServletRequest request = (HttpServletRequest) Proxy.newProxyInstance(
+                HttpServletRequest.class.getClassLoader(),
+                new Class<?>[] {HttpServletRequest.class},
+                (proxy, method, arguments) -> switch (method.getName()) {
+                    case "getContentLengthLong" -> 1L << 20;
+                    case "getInputStream" -> trickling;
+                    default -> throw new UnsupportedOperationException(method.toString());
+                });
+
+        assertThatThrownBy(() -> controller.write("a", 0, request))
+                .isInstanceOfSatisfying(ErrorResponseException.class, refused -> {
+                    assertThat(refused.getStatusCode().value()).isEqualTo(408);
+                    assertThat(refused.getBody().getDetail()).contains("the request's body was not complete after");
+                });
     }
 
     @ParameterizedTest
