@@ -65,7 +65,8 @@ class LiteHealthContributorAutoConfigurationTests {
                 .withBean("stock", Lite.class, () -> lost)
                 .run(context -> assertThat(context.getBean(CompositeHealthContributor.class).stream()
                                 .collect(Collectors.toMap(
-                                        HealthContributors.Entry::name, LiteHealthContributorAutoConfigurationTests::status)))
+                                        HealthContributors.Entry::name,
+                                        LiteHealthContributorAutoConfigurationTests::status)))
                         .isEqualTo(Map.of("orders", Status.UP, "stock", Status.DOWN)));
     }
 

@@ -33,7 +33,6 @@ public final class LiteEndpointAutoConfiguration {
     @ConditionalOnAvailableEndpoint
     @ConditionalOnMissingBean({LiteEndpoint.class, LiteSessionsEndpoint.class})
     LiteSessionsEndpoint liteSessionsEndpoint(ConfigurableListableBeanFactory factory) {
-        return new LiteSessionsEndpoint(
-                SimpleAutowireCandidateResolver.resolveAutowireCandidates(factory, Lite.class));
+        return new LiteSessionsEndpoint(SimpleAutowireCandidateResolver.resolveAutowireCandidates(factory, Lite.class));
     }
 }

@@ -41,8 +41,8 @@ public final class LiteMetrics implements MeterBinder {
     public LiteMetrics(Map<String, Lite> sessions) {
         boolean several = sessions.size() > 1;
         this.sessions = sessions.entrySet().stream()
-                .map(named -> new Measured(
-                        named.getValue(), several ? Tags.of("session", named.getKey()) : Tags.empty()))
+                .map(named ->
+                        new Measured(named.getValue(), several ? Tags.of("session", named.getKey()) : Tags.empty()))
                 .toList();
     }
 
@@ -71,7 +71,7 @@ public final class LiteMetrics implements MeterBinder {
                         Timer.builder("lite.client.operation.sampled")
                                 .description("Durations of one operation of 256")
                                 .tags(tags)
-                            .tag("kind", kind.tag())
+                                .tag("kind", kind.tag())
                                 .register(registry));
             }
             gauge(
@@ -117,11 +117,12 @@ public final class LiteMetrics implements MeterBinder {
             FunctionCounter.builder(
                             name,
                             lite,
-                            its -> value.applyAsDouble(its.statistics().operations().getOrDefault(kind, NONE)))
+                            its -> value.applyAsDouble(
+                                    its.statistics().operations().getOrDefault(kind, NONE)))
                     .description(description)
                     .baseUnit(unit)
                     .tags(tags)
-                            .tag("kind", kind.tag())
+                    .tag("kind", kind.tag())
                     .register(registry);
         }
 

@@ -161,8 +161,10 @@ class LiteObserveTests {
                     Map<String, LiteEndpoint.Session> sessions =
                             context.getBean(LiteSessionsEndpoint.class).sessions();
                     assertThat(sessions).containsOnlyKeys("orders", "stock");
-                    assertThat(Objects.requireNonNull(sessions.get("orders")).handles()).isEqualTo(2);
-                    assertThat(Objects.requireNonNull(sessions.get("stock")).handles()).isZero();
+                    assertThat(Objects.requireNonNull(sessions.get("orders")).handles())
+                            .isEqualTo(2);
+                    assertThat(Objects.requireNonNull(sessions.get("stock")).handles())
+                            .isZero();
                     assertThat(context).doesNotHaveBean(LiteEndpoint.class);
                 });
     }
