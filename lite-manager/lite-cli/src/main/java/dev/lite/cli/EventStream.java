@@ -31,7 +31,10 @@ final class EventStream {
 
     private static final Duration RETRY = Duration.ofSeconds(1);
     private static final int LINES_WAITING_MAX = 1024;
-    /** Of the lines that wait; also the limit of a line, and of an event. So they have at most three times as many characters. */
+    /**
+     * Of the lines that wait; also the limit of a line, and of an event. So they have at most three times as
+     * many characters.
+     */
     private static final int CHARACTERS_MAX = AnswerText.BYTES_MAX;
 
     private final ManagerClient manager;
@@ -67,7 +70,8 @@ final class EventStream {
      * Reads for some time, or until the thread is interrupted.
      *
      * @param events gets every event; returns false to end
-     * @throws CommandFailedException when the first connection fails, a manager refuses, or an event is too long
+     * @throws CommandFailedException when the first connection fails, a manager refuses, or an event is too
+     *     long
      */
     void read(Duration length, Predicate<Event> events) {
         long endNs = System.nanoTime() + length.toNanos();

@@ -15,8 +15,8 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 
 /**
- * The health contributor {@code lite}, if the module {@code spring-boot-health} is on the class path. With several sessions it has one
- * for each, under the name of its bean.
+ * The health contributor {@code lite}, if the module {@code spring-boot-health} is on the class path. With
+ * several sessions it has one for each, under the name of its bean.
  */
 @AutoConfiguration(after = LiteClientAutoConfiguration.class)
 @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})

@@ -56,7 +56,10 @@ class DataController {
 
     private static final int PIECE_BYTES = 256 << 10;
 
-    /** For a whole body, which keeps a request's thread: each read alone has the server's limit for a connection. */
+    /**
+     * For a whole body, which keeps a request's thread: each read alone has the server's limit for a
+     * connection.
+     */
     private static final Duration BODY_TIME_MAX = Duration.ofMinutes(2);
 
     private final ManagerSession session;

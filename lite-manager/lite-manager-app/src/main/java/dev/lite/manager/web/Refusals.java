@@ -67,7 +67,10 @@ final class Refusals {
                 cause);
     }
 
-    /** {@link #away} if the cluster has, or had, all these nodes; else the cause, which says that there is no such node. */
+    /**
+     * {@link #away} if the cluster has, or had, all these nodes; else the cause, which says that there is no
+     * such node.
+     */
     static RuntimeException ofNodes(
             Collection<String> nodes, ClusterDirectory directory, NodeUnreachableException cause) {
         return nodes.stream().allMatch(node -> isKnown(node, directory)) ? away(cause) : cause;

@@ -13,8 +13,8 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandi
 import org.springframework.context.annotation.Bean;
 
 /**
- * The endpoint {@code lite}, if Actuator is on the class path and the endpoint is exposed. It shows the only or the primary session, else
- * all.
+ * The endpoint {@code lite}, if Actuator is on the class path and the endpoint is exposed. It shows the only
+ * or the primary session, else all.
  */
 @AutoConfiguration(afterName = "dev.lite.boot.LiteClientAutoConfiguration")
 @ConditionalOnClass({Endpoint.class, ConditionalOnAvailableEndpoint.class})

@@ -18,9 +18,9 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The metrics of an application's sessions, {@code lite.client.*}. Those of several sessions have the tag {@code session}. A session
- * keeps its counts also without metrics; a reading adds them up. The timer records about one operation of 256, so metrics do not slow
- * down the others.
+ * The metrics of an application's sessions, {@code lite.client.*}. Those of several sessions have the tag
+ * {@code session}. A session keeps its counts also without metrics; a reading adds them up. The timer records
+ * about one operation of 256, so metrics do not slow down the others.
  */
 public final class LiteMetrics implements MeterBinder {
 

@@ -6,7 +6,10 @@ import java.util.TreeMap;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 
-/** {@code /actuator/lite} of an application with several sessions: what {@link LiteEndpoint} shows, of each. Any thread. */
+/**
+ * {@code /actuator/lite} of an application with several sessions: what {@link LiteEndpoint} shows, of each.
+ * Any thread.
+ */
 @Endpoint(id = "lite")
 public final class LiteSessionsEndpoint {
 

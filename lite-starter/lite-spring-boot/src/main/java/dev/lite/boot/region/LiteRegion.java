@@ -19,9 +19,10 @@ import org.springframework.beans.factory.annotation.Qualifier;
  * dev.lite.api.LtMemory#createOrMap(dev.lite.api.LmrSpec, java.util.Set)}. Concurrent first uses map once. A first use that fails
  * throws the exception of {@code LtMemory}, and the next use tries again.
  *
- * <p>Injection points with equal attributes share the handle. The context owns it, and unmaps it after the beans that use it are
- * destroyed; the LMR stays. Like any handle, it stays that of the LMR that it mapped: after that is freed, uses throw {@link
- * dev.lite.api.LmrFreedException}, also if a new LMR gets the name. To continue with that, map it by {@code LtMemory}. A field needs {@code @Autowired} as well.
+ * <p>Injection points with equal attributes share the handle. The context owns it, and unmaps it after the
+ * beans that use it are destroyed; the LMR stays. Like any handle, it stays that of the LMR that it mapped:
+ * after that is freed, uses throw {@link dev.lite.api.LmrFreedException}, also if a new LMR gets the name. To
+ * continue with that, map it by {@code LtMemory}. A field needs {@code @Autowired} as well.
  *
  * <p>This session's node stores an LMR that is created here. For another placement create it by {@code LtMemory} before the first use.
  */
