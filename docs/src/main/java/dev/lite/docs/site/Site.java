@@ -48,7 +48,12 @@ public final class Site {
                     "docs/operating/qos.md",
                     "docs/operating/rdma.md",
                     "docs/security.md"),
-            new Section("Internals", "docs/internals.md", "docs/simulation.md", "docs/contributing.md"));
+            new Section(
+                    "Internals",
+                    "docs/internals.md",
+                    "docs/simulation.md",
+                    "docs/evaluation/callers.md",
+                    "docs/contributing.md"));
 
     private static final HtmlRenderer RENDERER = HtmlRenderer.builder()
             .extensions(List.of(TablesExtension.create(), HeadingAnchorExtension.create()))
