@@ -41,45 +41,63 @@ final class SliceOperations {
 
     /** @param checked all of them share one deadline */
     static void readAll(Mapping mapping, boolean low, List<LmrSlice> checked) {
-        Deadline deadline = mapping.deadline();
-        for (int index = 0; index < checked.size(); index++) {
-            LmrSlice slice = checked.get(index);
-            long timeoutNs = index == 0 ? 0 : leftNs(mapping, low, deadline);
-            if (low) {
-                long length = slice.segment().byteSize();
-                mapping.read(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
-            } else {
-                mapping.read(slice.offset(), slice.segment(), timeoutNs);
-            }
-        }
+        transferAll(mapping, low, checked, SliceOperations::read);
     }
 
     /** @param checked all of them share one deadline */
     static void writeAll(Mapping mapping, boolean low, List<LmrSlice> checked) {
-        Deadline deadline = mapping.deadline();
-        for (int index = 0; index < checked.size(); index++) {
-            LmrSlice slice = checked.get(index);
-            long timeoutNs = index == 0 ? 0 : leftNs(mapping, low, deadline);
-            if (low) {
-                long length = slice.segment().byteSize();
-                mapping.write(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
-            } else {
-                mapping.write(slice.offset(), slice.segment(), timeoutNs);
-            }
-        }
+        transferAll(mapping, low, checked, SliceOperations::write);
+    }
+
+    /** A transfer of one slice. */
+    @FunctionalInterface
+    private interface Transfer {
+        void run(Mapping mapping, boolean low, LmrSlice slice, long timeoutNs);
     }
 
     /**
-     * The time left for a further slice. At least 1: mapped memory needs no time.
-     *
-     * @throws LiteTimeoutException if the slice would have to wait, and there is no time left
+     * The deadline begins with the first slice that may have to wait: a short copy in mapped memory takes less time
+     * than a look at the clock.
      */
-    private static long leftNs(Mapping mapping, boolean low, Deadline deadline) {
+    private static void transferAll(Mapping mapping, boolean low, List<LmrSlice> checked, Transfer transfer) {
+        @Nullable Deadline deadline = null;
+        for (LmrSlice slice : checked) {
+            long timeoutNs = 0;
+            if (mapping.needsFabric() || mapping.mustWait(low)) {
+                if (deadline == null) {
+                    deadline = mapping.deadline();
+                } else {
+                    timeoutNs = leftNs(mapping, deadline);
+                }
+            }
+            transfer.run(mapping, low, slice, timeoutNs);
+        }
+    }
+
+    private static long leftNs(Mapping mapping, Deadline deadline) {
         long leftNs = deadline.remainingNs();
-        if (leftNs == 0 && (mapping.needsFabric() || mapping.mustWait(low))) {
+        if (leftNs == 0) {
             throw new LiteTimeoutException(deadline.expired("the further slices of an operation on " + mapping));
         }
-        return Math.max(1, leftNs);
+        return leftNs;
+    }
+
+    private static void read(Mapping mapping, boolean low, LmrSlice slice, long timeoutNs) {
+        if (low) {
+            long length = slice.segment().byteSize();
+            mapping.read(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
+        } else {
+            mapping.read(slice.offset(), slice.segment(), timeoutNs);
+        }
+    }
+
+    private static void write(Mapping mapping, boolean low, LmrSlice slice, long timeoutNs) {
+        if (low) {
+            long length = slice.segment().byteSize();
+            mapping.write(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
+        } else {
+            mapping.write(slice.offset(), slice.segment(), timeoutNs);
+        }
     }
 
     /**
