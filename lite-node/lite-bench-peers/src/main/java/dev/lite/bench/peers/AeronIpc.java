@@ -142,7 +142,7 @@ public class AeronIpc implements Contender {
                 if (callers[0] == CALLERS_MAX) {
                     throw new IllegalStateException("more than %d callers".formatted(CALLERS_MAX));
                 }
-                return new RoundTrip(aeron, idleStrategy(), callers[0]++, workload.bytes());
+                return new RoundTrip(aeron, idleStrategy(), callers[0]++, workload);
             }
 
             @Override
@@ -152,34 +152,52 @@ public class AeronIpc implements Contender {
         };
     }
 
+    /** Keeps so many requests outstanding; their replies come in the same order. */
     private static final class RoundTrip implements Operation {
         private final ExclusivePublication request;
         private final Subscription reply;
         private final UnsafeBuffer message;
         private final FragmentAssembler handler;
         private final IdleStrategy idle;
-        private int replies;
+        private final long[] beganNs;
+        private long sent;
+        private long completed;
+        private long replies;
 
-        RoundTrip(Aeron aeron, IdleStrategy idle, int caller, int bytes) {
+        RoundTrip(Aeron aeron, IdleStrategy idle, int caller, Workload workload) {
             this.idle = idle;
             request = aeron.addExclusivePublication(CHANNEL, REQUESTS);
             reply = aeron.addSubscription(CHANNEL, REPLIES + caller);
-            message = new UnsafeBuffer(ByteBuffer.allocateDirect(Math.max(HEADER_BYTES, bytes)));
+            message = new UnsafeBuffer(ByteBuffer.allocateDirect(Math.max(HEADER_BYTES, workload.bytes())));
             message.putLong(0, caller);
             handler = new FragmentAssembler((buffer, offset, length, header) -> replies++);
+            beganNs = new long[workload.underWay()];
         }
 
         @Override
         public long run(long nowNs) {
-            while (request.offer(message) < 0) {
-                idle.idle();
+            while (sent - completed < beganNs.length) {
+                while (request.offer(message) < 0) {
+                    idle.idle();
+                }
+                beganNs[(int) (sent++ % beganNs.length)] = nowNs;
             }
-            int before = replies;
+            return complete();
+        }
+
+        private long complete() {
             idle.reset();
-            while (replies == before) {
-                idle.idle(reply.poll(handler, 1));
+            while (replies == completed) {
+                idle.idle(reply.poll(handler, beganNs.length));
             }
-            return nowNs;
+            return beganNs[(int) (completed++ % beganNs.length)];
+        }
+
+        @Override
+        public void end() {
+            while (completed < sent) {
+                complete();
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ package dev.lite.bench.peers;
 import dev.lite.bench.load.Caller;
 import dev.lite.bench.load.Contender;
 import dev.lite.bench.load.Operation;
+import dev.lite.bench.load.Outstanding;
 import dev.lite.bench.load.Server;
 import dev.lite.bench.load.Workload;
 import io.grpc.CallOptions;
@@ -23,8 +24,8 @@ import java.net.InetSocketAddress;
 import java.util.List;
 
 /**
- * gRPC over loopback TCP without encryption, with its defaults: one channel for all callers, which make blocking calls. Messages
- * are byte arrays, so that no serializer counts.
+ * gRPC over loopback TCP without encryption, with its defaults: one channel for all callers, which make blocking calls, or
+ * keep futures outstanding. Messages are byte arrays, so that no serializer counts.
  */
 public final class Grpc implements Contender {
     private static final String SERVICE = "bench";
@@ -95,7 +96,13 @@ public final class Grpc implements Contender {
         return new Caller() {
             @Override
             public Operation operation(Workload workload, int thread) {
-                return call(channel, new byte[workload.bytes()]);
+                byte[] request = new byte[workload.bytes()];
+                return workload.underWay() == 1
+                        ? call(channel, request)
+                        : new Outstanding(
+                                workload.underWay(),
+                                slot -> ClientCalls.futureUnaryCall(
+                                        channel.newCall(ECHO, CallOptions.DEFAULT), request));
             }
 
             @Override

@@ -15,6 +15,7 @@ import dev.lite.bench.load.Contender;
 import dev.lite.bench.load.FreePort;
 import dev.lite.bench.load.HandOvers;
 import dev.lite.bench.load.Operation;
+import dev.lite.bench.load.Outstanding;
 import dev.lite.bench.load.Server;
 import dev.lite.bench.load.Workload;
 import java.io.Serializable;
@@ -88,6 +89,9 @@ public final class Hazelcast implements Contender {
         return new Caller() {
             @Override
             public Operation operation(Workload workload, int thread) {
+                if (workload.underWay() > 1) {
+                    return outstanding(client, workload, thread);
+                }
                 return switch (workload.kind()) {
                     case CALL -> call(client, new byte[workload.bytes()]);
                     case READ -> read(client.getMap("reads"), thread, new byte[workload.bytes()]);
@@ -123,6 +127,21 @@ public final class Hazelcast implements Contender {
             }
             return nowNs;
         };
+    }
+
+    private static Operation outstanding(HazelcastInstance client, Workload workload, int thread) {
+        byte[] bytes = new byte[workload.bytes()];
+        if (workload.kind() == Workload.Kind.CALL) {
+            IExecutorService executor = client.getExecutorService("echo");
+            Member member = client.getCluster().getMembers().iterator().next();
+            return new Outstanding(workload.underWay(), slot -> executor.submitToMember(new Echo(bytes), member));
+        }
+        IMap<Integer, byte[]> map = client.getMap("outstanding");
+        map.set(thread, bytes);
+        return new Outstanding(
+                workload.underWay(),
+                slot -> (workload.kind() == Workload.Kind.READ ? map.getAsync(thread) : map.setAsync(thread, bytes))
+                        .toCompletableFuture());
     }
 
     private static Operation read(IMap<Integer, byte[]> map, int thread, byte[] value) {

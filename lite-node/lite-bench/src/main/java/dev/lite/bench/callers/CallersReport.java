@@ -70,7 +70,8 @@ final class CallersReport {
                                 number(ours.median().perSecond()
                                         / other.median().perSecond())));
             }
-            if (!other.row().isOurs()) {
+            if (!other.row().isOurs()
+                    && other.row().workload().equals(ours.row().workload())) {
                 others.add("%s %s, %s"
                         .formatted(
                                 other.row().contender(),
@@ -80,7 +81,8 @@ final class CallersReport {
             }
         }
         if (!others.isEmpty()) {
-            note("%s to (median, throughput): %s".formatted(ours.row().contender(), String.join("; ", others)));
+            note("%s, %s, to (median, throughput): %s"
+                    .formatted(ours.row().contender(), ours.row().workload(), String.join("; ", others)));
         }
     }
 

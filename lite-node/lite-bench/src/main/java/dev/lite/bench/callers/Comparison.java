@@ -138,15 +138,26 @@ record Comparison(String title, List<Row> rows) {
                 "writes-large", writes, ATTACHED_TCP, ATTACHED_TCP_PLAIN, EMBEDDED_TCP, EMBEDDED_TCP_PLAIN, SOCKETS));
     }
 
-    /** Asynchronous operations beside the same ones one at a time. */
+    /** Asynchronous operations beside the same ones one at a time, and beside those of others. */
     private static void outstanding(List<Comparison> all, Kind kind) {
         List<Row> rows = new ArrayList<>();
         for (int bytes : new int[] {SMALL, LARGE}) {
-            List<String> contenders = kind == Kind.CALL
-                    ? List.of(TCP_CHANNEL, ATTACHED_TCP, EMBEDDED_TCP)
+            boolean calls = kind == Kind.CALL;
+            List<String> ours = calls
+                    ? List.of(TCP_CHANNEL, ATTACHED_TCP, EMBEDDED_TCP, CHANNEL, EMBEDDED_SHM)
                     : List.of(ATTACHED_TCP, EMBEDDED_TCP);
-            for (String contender : contenders) {
+            for (String contender : ours) {
                 rows.add(new Row(contender, Workload.outstanding(kind, 1, bytes)));
+                rows.add(new Row(contender, Workload.outstanding(kind, UNDER_WAY, bytes)));
+            }
+            if (!calls) { // as the others: not encrypted
+                rows.add(new Row(ATTACHED_TCP_PLAIN, Workload.outstanding(kind, UNDER_WAY, bytes)));
+                rows.add(new Row(EMBEDDED_TCP_PLAIN, Workload.outstanding(kind, UNDER_WAY, bytes)));
+            }
+            List<String> others = calls
+                    ? List.of(SOCKETS, GRPC, HAZELCAST, AERON, SPINNING_AERON)
+                    : List.of(SOCKETS, REDIS, HAZELCAST);
+            for (String contender : others) {
                 rows.add(new Row(contender, Workload.outstanding(kind, UNDER_WAY, bytes)));
             }
         }

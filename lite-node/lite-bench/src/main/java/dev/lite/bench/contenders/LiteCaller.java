@@ -11,6 +11,7 @@ import dev.lite.api.RpcClient;
 import dev.lite.bench.load.Caller;
 import dev.lite.bench.load.HandOvers;
 import dev.lite.bench.load.Operation;
+import dev.lite.bench.load.Outstanding;
 import dev.lite.bench.load.Workload;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;

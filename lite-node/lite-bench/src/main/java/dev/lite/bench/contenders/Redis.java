@@ -26,7 +26,8 @@ import java.util.stream.Stream;
 
 /**
  * A Redis server without persistence on a loopback port, and blocking Java sockets that speak its protocol: GET for a read,
- * SET for a write. Each caller has a connection and a key. The server is {@code redis-server} on the path, or the file that
+ * SET for a write, INCR for an addition. Each caller has a connection and a key; its outstanding commands are a pipeline: written
+ * at once, before all replies are read. The server is {@code redis-server} on the path, or the file that
  * {@code lite.bench.redis} names.
  */
 public final class Redis implements Contender {
@@ -117,7 +118,8 @@ public final class Redis implements Contender {
         return new Caller() {
             @Override
             public Operation operation(Workload workload, int thread) {
-                return redis(arguments.get(0), workload, "bench-" + thread);
+                String key = "bench-%d-%d".formatted(workload.bytes(), thread);
+                return redis(arguments.get(0), workload, key);
             }
 
             @Override
@@ -138,20 +140,21 @@ public final class Redis implements Contender {
         try {
             SocketPipe pipe = new SocketPipe(SocketChannel.open(address(port)), false);
             roundTrip(pipe, set, stored);
-            ByteBuffer request = switch (workload.kind()) {
-                case READ -> get;
-                case ADD -> command("INCR", key);
-                default -> set;
-            };
-            ByteBuffer reply = switch (workload.kind()) {
-                case READ -> found;
-                case ADD -> text(":%s\r\n".formatted(value));
-                default -> stored;
-            };
-            return nowNs -> {
-                roundTrip(pipe, request, reply);
-                return nowNs;
-            };
+            ByteBuffer requests = repeated(
+                    workload.underWay(),
+                    switch (workload.kind()) {
+                        case READ -> get;
+                        case ADD -> command("INCR", key);
+                        default -> set;
+                    });
+            ByteBuffer replies = repeated(
+                    workload.underWay(),
+                    switch (workload.kind()) {
+                        case READ -> found;
+                        case ADD -> text(":%s\r\n".formatted(value));
+                        default -> stored;
+                    });
+            return new Batch(workload.underWay(), () -> roundTrip(pipe, requests, replies));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot connect to Redis", e);
         }
@@ -168,6 +171,14 @@ public final class Redis implements Contender {
         } catch (IOException e) {
             throw new UncheckedIOException("a connection to Redis failed", e);
         }
+    }
+
+    private static ByteBuffer repeated(int times, ByteBuffer text) {
+        ByteBuffer all = ByteBuffer.allocateDirect(times * text.capacity());
+        for (int i = 0; i < times; i++) {
+            all.put(text.clear());
+        }
+        return all;
     }
 
     private static ByteBuffer command(String... words) {

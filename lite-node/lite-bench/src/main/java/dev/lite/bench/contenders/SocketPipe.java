@@ -31,7 +31,12 @@ final class SocketPipe implements AutoCloseable {
 
     /** Sends all of the buffer. */
     void send(ByteBuffer buffer) throws IOException {
-        buffer.clear();
+        send(buffer, buffer.capacity());
+    }
+
+    /** Sends the first bytes of the buffer. */
+    void send(ByteBuffer buffer, int bytes) throws IOException {
+        buffer.clear().limit(bytes);
         while (buffer.hasRemaining()) {
             if (channel.write(buffer) == 0) {
                 Thread.onSpinWait();
@@ -42,8 +47,13 @@ final class SocketPipe implements AutoCloseable {
     /** Receives until the buffer is full; false when the peer has closed the connection. */
     boolean receive(ByteBuffer buffer) throws IOException {
         buffer.clear();
+        return receive(buffer, buffer.capacity());
+    }
+
+    /** Receives what there is until the buffer's position is at least this one; false when the peer has closed the connection. */
+    boolean receive(ByteBuffer buffer, int position) throws IOException {
         int left = wait.begin(1);
-        while (buffer.hasRemaining()) {
+        while (buffer.position() < position) {
             int got = channel.read(buffer);
             if (got < 0) {
                 return false;

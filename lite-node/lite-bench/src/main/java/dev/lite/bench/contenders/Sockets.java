@@ -17,11 +17,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Plain Java sockets over loopback: each caller has a connection, and the server has a thread for each connection. A
- * connection begins with the sizes of its requests and replies.
+ * connection begins with the sizes of its requests and replies. A caller with several outstanding requests writes all of them
+ * at once, and then reads all replies; the server answers the requests that one read brings with one write.
  */
 public class Sockets implements Contender {
     /** A request for a read, and what precedes the bytes of a write. */
     private static final int HEADER_BYTES = 16;
+
+    private static final int BATCH_MAX = 32;
+    private static final int BATCH_BYTES_MAX = 1 << 18;
 
     private final String name;
     private final boolean polling;
@@ -86,10 +90,15 @@ public class Sockets implements Contender {
             if (!pipe.receive(sizes)) {
                 return;
             }
-            ByteBuffer request = ByteBuffer.allocateDirect(sizes.getInt(0));
-            ByteBuffer reply = ByteBuffer.allocateDirect(sizes.getInt(Integer.BYTES));
-            while (pipe.receive(request)) {
-                pipe.send(reply);
+            int request = sizes.getInt(0);
+            int reply = sizes.getInt(Integer.BYTES);
+            int batch = Math.clamp(BATCH_BYTES_MAX / Math.max(request, reply), 1, BATCH_MAX);
+            ByteBuffer requests = ByteBuffer.allocateDirect(batch * request);
+            ByteBuffer replies = ByteBuffer.allocateDirect(batch * reply);
+            while (pipe.receive(requests, request)) {
+                int count = requests.position() / request;
+                requests.position(requests.position() % request); // their bytes mean nothing
+                pipe.send(replies, count * reply);
             }
         } catch (IOException e) {
             throw new UncheckedIOException("a connection failed", e);
@@ -113,41 +122,49 @@ public class Sockets implements Contender {
         };
     }
 
-    /** A request and its reply on one connection, which the first run opens. */
+    /** As many requests as are outstanding at once, and their replies, on one connection, which the first run opens. */
     private final class RoundTrip implements Operation {
         private final InetSocketAddress address;
-        private final ByteBuffer request;
-        private final ByteBuffer reply;
+        private final int requestBytes;
+        private final int replyBytes;
+        private final ByteBuffer requests;
+        private final ByteBuffer replies;
+        private final Batch batch;
         private @Nullable SocketPipe pipe;
 
         RoundTrip(InetSocketAddress address, Workload workload) {
             this.address = address;
             int bytes = workload.bytes();
-            request = ByteBuffer.allocateDirect(
-                    switch (workload.kind()) {
-                        case READ -> HEADER_BYTES;
-                        case WRITE, ADD -> HEADER_BYTES + bytes;
-                        default -> bytes;
-                    });
-            reply = ByteBuffer.allocateDirect(workload.kind() == Workload.Kind.WRITE ? 1 : bytes);
+            requestBytes = switch (workload.kind()) {
+                case READ -> HEADER_BYTES;
+                case WRITE, ADD -> HEADER_BYTES + bytes;
+                default -> bytes;
+            };
+            replyBytes = workload.kind() == Workload.Kind.WRITE ? 1 : bytes;
+            requests = ByteBuffer.allocateDirect(requestBytes * workload.underWay());
+            replies = ByteBuffer.allocateDirect(replyBytes * workload.underWay());
+            batch = new Batch(workload.underWay(), this::exchange);
         }
 
         @Override
         public long run(long nowNs) {
+            return batch.run(nowNs);
+        }
+
+        private void exchange() {
             try {
                 SocketPipe open = pipe;
                 if (open == null) {
                     open = new SocketPipe(SocketChannel.open(address), polling);
                     pipe = open;
                     ByteBuffer sizes = ByteBuffer.allocateDirect(2 * Integer.BYTES);
-                    sizes.putInt(request.capacity()).putInt(reply.capacity());
+                    sizes.putInt(requestBytes).putInt(replyBytes);
                     open.send(sizes);
                 }
-                open.send(request);
-                if (!open.receive(reply)) {
+                open.send(requests);
+                if (!open.receive(replies)) {
                     throw new IllegalStateException("the server closed the connection");
                 }
-                return nowNs;
             } catch (IOException e) {
                 throw new UncheckedIOException("a connection failed", e);
             }

@@ -1,20 +1,18 @@
-package dev.lite.bench.contenders;
+package dev.lite.bench.load;
 
-import dev.lite.bench.load.Asynchronous;
-import dev.lite.bench.load.Operation;
 import java.util.concurrent.Future;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps a fixed number of asynchronous operations outstanding. Each step waits for the oldest one and starts another. */
-final class Outstanding implements Operation {
+public final class Outstanding implements Operation {
     private final IntFunction<Future<?>> start;
     private final @Nullable Future<?>[] futures;
     private final long[] beganNs;
     private int oldest;
 
     /** @param start starts an operation that may use what belongs to this slot, 0 to {@code count - 1} */
-    Outstanding(int count, IntFunction<Future<?>> start) {
+    public Outstanding(int count, IntFunction<Future<?>> start) {
         this.start = start;
         futures = new Future<?>[count];
         beganNs = new long[count];
