@@ -192,17 +192,17 @@ final class ClientRpc implements LtRpc {
     }
 
     /**
-     * Starts a call through the node, or a channel to another host, that no thread waits for. Does not block.
+     * Starts a call that no thread waits for. Does not block.
      *
      * @param target the end of a call that has started exits it
-     * @return null if it did not start: it goes through a channel on this host, or no slot is free
+     * @return null if it did not start: no slot is free, or its channel has ended
      */
     private @Nullable CompletableFuture<byte[]> tryStart(
             CallTarget target, Priority priority, byte[] context, byte[] request, Duration deadline) {
         ChannelCaller channel = channelFor(target, priority, (long) context.length + request.length);
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         if (channel != null) {
-            return channel.isLinked() ? tryStart(channel, target, priority, context, request, timeoutNs) : null;
+            return tryStart(channel, target, priority, context, request, timeoutNs);
         }
         DataPath data = commands.data();
         checkRequest(request.length, context, data.windowBytes());
@@ -437,7 +437,7 @@ final class ClientRpc implements LtRpc {
             return started != null ? started : callOnThread(request, deadline);
         }
 
-        /** Starts a call that waits for a slot or a channel on this host, or opens the function first. */
+        /** Starts a call that waits for a slot, or opens the function first. */
         private CompletableFuture<byte[]> callOnThread(byte[] request, Duration deadline) {
             Duration left = deadline;
             if (!callsOnThreads.tryAcquire()) {

@@ -3,13 +3,15 @@ package dev.lite.session.channel;
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
+import dev.lite.session.async.PollingHelp;
 import dev.lite.session.waiting.PolledWaits;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
 /** The caller's end of a link: sends requests and receives replies. A request that was sent counts as taken. */
-final class CallerLink extends ChannelLink {
+final class CallerLink extends ChannelLink implements CallStarter {
     private final PolledWaits virtualWaits;
     /** A bit for each slot that a virtual thread waits for. */
     private final AtomicLong virtuals = new AtomicLong();
@@ -57,23 +59,15 @@ final class CallerLink extends ChannelLink {
         }
     }
 
-    /**
-     * Begins a call whose reply no thread waits for; {@link #start} follows. If this throws, because there is no memory for a timer, the
-     * call has not begun.
-     */
-    void begin(int slot, long deadlineNs) {
+    @Override
+    public void begin(int slot, long deadlineNs) {
         started.begin(slot, deadlineNs);
     }
 
-    /**
-     * Submits the request of a slot whose call has {@linkplain #begin begun}. Never blocks.
-     *
-     * @param soon whether the thread will probably submit another one or poll within microseconds; if not, the watching thread sends and
-     *     polls a moment later
-     */
-    void start(int slot, boolean soon) {
+    @Override
+    public void start(int slot, boolean soon) {
         note(slot);
-        if (soon) {
+        if (soon) { // if not, the watching thread sends and polls a moment later
             expected.startedSoonBack(System.nanoTime()); // before the tick is asked for
             watch.left();
             return;
@@ -93,9 +87,14 @@ final class CallerLink extends ChannelLink {
         }
     }
 
-    /** A started call ends, and its future has stages, or threads wait for it that do not poll. */
-    void endsStages() {
+    @Override
+    public void endsStages() {
         expected.staged(System.nanoTime());
+    }
+
+    @Override
+    public PollingHelp.Wait newWait(BooleanSupplier over) {
+        return role.newWait(over);
     }
 
     @Override
@@ -121,7 +120,7 @@ final class CallerLink extends ChannelLink {
 
     @Override
     void ended() {
-        started.endAll();
+        int unused = started.endAll();
     }
 
     /** If threads sleep and none looks or polls, the watching thread does. */

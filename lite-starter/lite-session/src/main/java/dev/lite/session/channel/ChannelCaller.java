@@ -20,6 +20,7 @@ import dev.lite.session.wire.WireError;
 import dev.lite.session.wire.WireText;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadFactory;
@@ -42,12 +43,16 @@ public final class ChannelCaller implements AutoCloseable {
     /** Null: the server is on this host. */
     final @Nullable CallerLink link;
 
+    /** Null: the server is on another host. */
+    private final @Nullable StartedHere here;
+
+    final CallStarter starter;
+
     private final ChannelCounts counts;
     private final CallerSlots slots;
     private final StagedWait wait;
     private final Turns turns;
     private final StagedWait virtualsWait;
-    private final VirtualWaits virtualWaits;
     private final AtomicBoolean closed = new AtomicBoolean();
     /** By slot; written by its owner. */
     private final int[] generations;
@@ -55,8 +60,8 @@ public final class ChannelCaller implements AutoCloseable {
     /** By slot: its call that no thread waits for. */
     private final AtomicReferenceArray<@Nullable Started> started;
 
-    /** Of such calls; null: the server is on this host. */
-    private final @Nullable HelpedFutures futures;
+    /** Of such calls. */
+    private final HelpedFutures futures;
 
     private volatile boolean retired;
     private final CountDownLatch toldToEnd = new CountDownLatch(1);
@@ -95,10 +100,10 @@ public final class ChannelCaller implements AutoCloseable {
                 memory, area, function, spins, new Turns(), VirtualWaits.STARTER, waits, socket, watch);
     }
 
-    /** @param starter makes the platform thread that sleeps for virtual threads */
+    /** @param waiting makes the platform thread that sleeps for virtual threads, and watches calls that no thread waits for */
     ChannelCaller(
-            SharedMemory memory, ChannelArea area, String function, int spins, Turns turns, ThreadFactory starter) {
-        this(memory, area, function, spins, turns, starter, null, null, null);
+            SharedMemory memory, ChannelArea area, String function, int spins, Turns turns, ThreadFactory waiting) {
+        this(memory, area, function, spins, turns, waiting, null, null, null);
     }
 
     private ChannelCaller(
@@ -107,7 +112,7 @@ public final class ChannelCaller implements AutoCloseable {
             String function,
             int spins,
             Turns turns,
-            ThreadFactory starter,
+            ThreadFactory waiting,
             @Nullable PolledWaits waits,
             @Nullable LinkSocket socket,
             @Nullable LinkWatch watch) {
@@ -127,13 +132,16 @@ public final class ChannelCaller implements AutoCloseable {
         link = socket == null || watch == null || waits == null
                 ? null
                 : new CallerLink(this.memory, socket, watch, waits, spins, this::endStarted);
+        here = link == null
+                ? new StartedHere(this.memory, bell, generations, new Words(), spins, waiting, this::endStarted)
+                : null;
+        starter = link == null ? Objects.requireNonNull(here) : link;
         wait = StagedWait.ofTurns(spins);
         this.turns = turns;
         virtualsWait = new StagedWait(spins);
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
-        virtualWaits = new VirtualWaits(new Words(), spins, starter);
         started = new AtomicReferenceArray<>(area.slots());
-        futures = link == null ? null : new HelpedFutures(link.role::newWait);
+        futures = new HelpedFutures(starter::newWait);
         if (link != null) {
             link.start();
         }
@@ -219,14 +227,9 @@ public final class ChannelCaller implements AutoCloseable {
 
     private record Started(Ending ending, long requestBytes, long timeoutNs) {}
 
-    /** Whether the server is on another host. */
-    public boolean isLinked() {
-        return link != null;
-    }
-
     /** A future for a call of {@link #start}: its waiting threads poll. */
     public CompletableFuture<byte[]> newFuture() {
-        return required(futures).newFuture();
+        return futures.newFuture();
     }
 
     /**
@@ -236,20 +239,13 @@ public final class ChannelCaller implements AutoCloseable {
      */
     public void complete(CompletableFuture<byte[]> future, Runnable completion) {
         if (future.getNumberOfDependents() > 0) {
-            required(link).endsStages();
+            starter.endsStages();
         }
-        required(futures).complete(future, completion, false);
-    }
-
-    private static <T> T required(@Nullable T ofLink) {
-        if (ofLink == null) {
-            throw new IllegalStateException("the server is on this host");
-        }
-        return ofLink;
+        futures.complete(future, completion, false);
     }
 
     /**
-     * Starts a call that no thread waits for, through a channel to another host. Does not block.
+     * Starts a call that no thread waits for. Does not block.
      *
      * @param request used only during this method
      * @param timeoutNs nanoseconds for all of the call, not negative
@@ -258,7 +254,6 @@ public final class ChannelCaller implements AutoCloseable {
      * @throws ChannelEndedException when the channel has ended
      */
     public boolean start(byte[] context, MemorySegment request, long timeoutNs, Ending ending) {
-        CallerLink its = required(link);
         enter();
         try {
             check(context, request, timeoutNs);
@@ -273,7 +268,7 @@ public final class ChannelCaller implements AutoCloseable {
             boolean begun = false;
             try {
                 started.set(slot, new Started(ending, request.byteSize(), timeoutNs));
-                its.begin(slot, System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX));
+                starter.begin(slot, System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX));
                 begun = true;
             } finally {
                 if (!begun) { // its request was not submitted
@@ -281,7 +276,7 @@ public final class ChannelCaller implements AutoCloseable {
                     slots.giveBack(slot);
                 }
             }
-            its.start(slot, required(futures).isFollowed());
+            starter.start(slot, futures.isFollowed());
             return true;
         } finally {
             memory.exit();
@@ -450,7 +445,7 @@ public final class ChannelCaller implements AutoCloseable {
                 bell.ringAgain();
             }
             if (virtual) {
-                virtualWaits.await(slot, deadlineNs);
+                Objects.requireNonNull(here).waits.await(slot, deadlineNs);
                 continue;
             }
             int expected = announce(word, generation);
@@ -609,7 +604,9 @@ public final class ChannelCaller implements AutoCloseable {
             try {
                 memory.end(reason);
                 slots.wakeAll();
-                virtualWaits.lose();
+                if (here != null) {
+                    here.end();
+                }
             } finally {
                 memory.exit();
             }
@@ -646,7 +643,6 @@ public final class ChannelCaller implements AutoCloseable {
     public void close() {
         if (closed.compareAndSet(false, true)) {
             end("the caller's end was closed");
-            virtualWaits.lose();
             memory.close();
         }
     }

@@ -1,7 +1,7 @@
 package dev.lite.session.channel;
 
 /**
- * Decides whether a caller's link must be armed for calls that no thread waits for. A thread that has polled for such calls is expected
+ * Decides whether the watching thread must be armed for calls that no thread waits for. A thread that has polled for such calls is expected
  * to poll again within microseconds. Until then the link is not armed: an armed link wakes the watching thread, which takes a processor
  * from the threads that have work. If the thread does not come back, the watching thread arms the link.
  *
@@ -37,6 +37,11 @@ final class ExpectedPolls {
     boolean leave(long nowNs) {
         expected = nowNs - stagedNs >= STAGES_NS;
         return expected;
+    }
+
+    /** The threads that polled sleep. */
+    void none() {
+        expected = false;
     }
 
     /** A thread has started a call, and will probably start another one or poll within microseconds. */

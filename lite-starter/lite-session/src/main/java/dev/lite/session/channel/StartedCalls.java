@@ -4,10 +4,11 @@ import dev.lite.os.waiting.DeadlineSweeper;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 
 /**
- * The calls of a link that no thread waits for. Exactly one thread ends a call: the one that claims it. That thread then owns the
+ * The calls of a channel that no thread waits for. Exactly one thread ends a call: the one that claims it. That thread then owns the
  * slot. Any thread, in the memory.
  *
  * <p>A claim names one call, not only its slot: the sweep reads which call the slot has, then the deadline of that call, and then claims
@@ -48,6 +49,11 @@ final class StartedCalls {
 
     boolean isAny() {
         return underWay.get() != 0;
+    }
+
+    /** A bit for each slot that may have such a call. */
+    long underWay() {
+        return underWay.get();
     }
 
     /** A call begins; its request is not submitted yet. If this throws, because there is no memory for a timer, it has not begun. */
@@ -96,11 +102,23 @@ final class StartedCalls {
         }
     }
 
-    /** The channel has ended. */
-    void endAll() {
+    /** The channel has ended. Returns how many calls this thread has ended. */
+    int endAll() {
+        return endAll(slot -> true);
+    }
+
+    /** Ends the calls that are over; returns how many. The slot has its call while it is tested, or no other thread's claim fails. */
+    int endAll(IntPredicate over) {
+        int count = 0;
         for (long bits = underWay.get(); bits != 0; bits &= bits - 1) {
-            tryEnd(Long.numberOfTrailingZeros(bits));
+            int slot = Long.numberOfTrailingZeros(bits);
+            long call = calls.get(slot);
+            if (isUnderWay(call) && over.test(slot) && claim(slot, call)) {
+                end(slot);
+                count++;
+            }
         }
+        return count;
     }
 
     /** Ends the calls whose deadline has passed. Not in the memory. */

@@ -39,6 +39,46 @@ public final class VirtualWaits {
         boolean announce(int slot, FutexWords words);
     }
 
+    /** Further words, for which no virtual thread waits. Called by one thread at a time; must not block. */
+    public interface Others {
+        /** No words. */
+        Others NONE = new Others() {
+            @Override
+            public int endOver() {
+                return 0;
+            }
+
+            @Override
+            public boolean arePolled() {
+                return false;
+            }
+
+            @Override
+            public long announce(FutexWords words) {
+                return SLEEP_NS_MAX;
+            }
+
+            @Override
+            public void awoke() {}
+        };
+
+        /** Ends what is over; returns how much. */
+        int endOver();
+
+        /** Whether another thread does that: the platform thread need not stay awake for these words. */
+        boolean arePolled();
+
+        /**
+         * Announces the sleep to the other side and adds the words; {@link #awoke} follows.
+         *
+         * @return how long the platform thread may sleep, in nanoseconds; 0: something is over
+         */
+        long announce(FutexWords words);
+
+        /** The platform thread does not sleep any more. */
+        void awoke();
+    }
+
     /** Makes the platform thread. */
     public static final ThreadFactory STARTER =
             Thread.ofPlatform().daemon().name("lite-waits").factory();
@@ -51,6 +91,7 @@ public final class VirtualWaits {
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
 
     private final Words slots;
+    private final Others others;
     private final ThreadFactory starter;
     private final StagedWait wait;
     /** A bit for each slot that a virtual thread waits for. */
@@ -86,7 +127,19 @@ public final class VirtualWaits {
      * @param starter makes the platform thread
      */
     public VirtualWaits(Words slots, int spins, ThreadFactory starter) {
+        this(slots, Others.NONE, spins, starter);
+    }
+
+    /**
+     * No waits yet, and no thread.
+     *
+     * @param others what the thread watches, too, after {@link #look}
+     * @param spins the largest number of pauses before the thread sleeps
+     * @param starter makes the platform thread
+     */
+    public VirtualWaits(Words slots, Others others, int spins, ThreadFactory starter) {
         this.slots = slots;
+        this.others = others;
         this.starter = starter;
         this.wait = new StagedWait(spins);
     }
@@ -99,14 +152,12 @@ public final class VirtualWaits {
      * @throws OutOfMemoryError if there is no memory for the platform thread; then nothing has happened
      */
     public void await(int slot, long deadlineNs) {
-        if (watcher == null) {
-            start(); // before anything is noted: there may be no memory for a thread
-        }
+        prepare(); // before anything is noted: there may be no memory for a thread
         long bit = 1L << slot;
         deadlinesNs[slot] = deadlineNs;
         threads.set(slot, Thread.currentThread());
         waited.getAndUpdate(bits -> bits | bit);
-        ring();
+        look();
         if (over) { // either this thread sees that here, or the last look sees the bit
             end(slot);
         }
@@ -120,6 +171,13 @@ public final class VirtualWaits {
         }
     }
 
+    /** Starts the platform thread if there is none. Throws {@link OutOfMemoryError} if there is no memory for it. */
+    public void prepare() {
+        if (watcher == null) {
+            start();
+        }
+    }
+
     private synchronized void start() {
         if (watcher == null) {
             Thread thread = starter.newThread(this::watch);
@@ -128,7 +186,8 @@ public final class VirtualWaits {
         }
     }
 
-    private void ring() {
+    /** The platform thread, if there is one, looks again before it sleeps the next time. Does not block. */
+    public void look() {
         if (RawMemory.compareAndSetInt(bell.address(), ASLEEP, AWAKE)) {
             int unused = Futex.wake(bell.address(), 1);
         }
@@ -137,7 +196,7 @@ public final class VirtualWaits {
     /** Ends all waits, now and later. The words of their slots may still be pending. */
     public void lose() {
         lost = true;
-        ring();
+        look();
     }
 
     private void watch() {
@@ -161,8 +220,8 @@ public final class VirtualWaits {
             if (endWaits() > 0) {
                 wait.hit(left);
                 left = wait.begin(1);
-            } else if (left == 0) { // at once on a single processor
-                break;
+            } else if (left == 0 || (waited.get() == 0 && others.arePolled())) {
+                break; // at once on a single processor
             } else {
                 left = wait.pause(left);
             }
@@ -178,7 +237,7 @@ public final class VirtualWaits {
 
     /** Ends the waits that are over. Returns how many. */
     private int endWaits() {
-        int count = 0;
+        int count = lost ? 0 : others.endOver();
         for (long bits = waited.get(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
             if (lost || slots.isOver(slot) || deadlinesNs[slot] - System.nanoTime() <= 0) {
@@ -215,9 +274,20 @@ public final class VirtualWaits {
                 }
                 sleepNs = Math.min(sleepNs, deadlinesNs[slot] - System.nanoTime());
             }
-            Futex.Wait unused = words.await(sleepNs);
+            sleepWithOthers(sleepNs);
         } finally {
             RawMemory.getAndSetInt(bell.address(), AWAKE);
+        }
+    }
+
+    private void sleepWithOthers(long sleepNs) {
+        try {
+            long othersNs = others.announce(words);
+            if (othersNs > 0) {
+                Futex.Wait unused = words.await(Math.min(sleepNs, othersNs));
+            }
+        } finally {
+            others.awoke();
         }
     }
 }

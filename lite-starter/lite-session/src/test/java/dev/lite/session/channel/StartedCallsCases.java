@@ -15,45 +15,45 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Calls through a channel between hosts that no thread waits for. */
+/** Calls through a channel that no thread waits for. */
 @Timeout(120)
-class StartedCallsTest {
-    private static final byte[] NO_CONTEXT = {};
-    /** The number of a request whose reply the server holds back. */
-    private static final long HELD = 7;
-
+abstract class StartedCallsCases {
+    static final byte[] NO_CONTEXT = {};
     private static final long SHORT_NS = TimeUnit.MILLISECONDS.toNanos(30);
 
-    private final LinkWatch watch = new LinkWatch();
-    private final TestChannel channel = TestChannel.linked(4, TestChannel.SPINS, watch, true);
+    final TestChannel channel;
+
+    /** @param channel with four slots; closed at the end */
+    StartedCallsCases(TestChannel channel) {
+        this.channel = channel;
+    }
 
     @AfterEach
     void close() {
         channel.close();
-        watch.close();
     }
 
+    /** What keeps the deadlines. */
+    abstract StartedCalls started();
+
     /** Starts a call with a number. */
-    private CompletableFuture<byte[]> start(long number, long timeoutNs) {
+    CompletableFuture<byte[]> start(long number, long timeoutNs) {
         CompletableFuture<byte[]> future = channel.caller.newFuture();
         assertThat(starts(number, timeoutNs, future)).as("a slot is free").isTrue();
         return future;
     }
 
-    private boolean starts(long number, long timeoutNs, CompletableFuture<byte[]> future) {
+    boolean starts(long number, long timeoutNs, CompletableFuture<byte[]> future) {
         ChannelCaller.Ending ending = new ChannelCaller.Ending() {
             @Override
             public void replied(byte[] reply) {
@@ -68,7 +68,7 @@ class StartedCallsTest {
         return channel.caller.start(NO_CONTEXT, TestChannel.longs(number), timeoutNs, ending);
     }
 
-    private static long number(byte[] reply) {
+    static long number(byte[] reply) {
         return MemorySegment.ofArray(reply).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
     }
 
@@ -98,7 +98,7 @@ class StartedCallsTest {
         Thread server = Thread.ofPlatform().start(channel::serve);
         for (long i = 1; i <= 200; i++) {
             CompletableFuture<byte[]> call = start(i, TestChannel.LONG_NS);
-            CompletableFuture<Long> stage = call.thenApply(StartedCallsTest::number);
+            CompletableFuture<Long> stage = call.thenApply(StartedCallsCases::number);
             Waits.until("the call has ended", stage::isDone);
             assertThat(stage.join()).isEqualTo(-i);
         }
@@ -169,11 +169,10 @@ class StartedCallsTest {
     @Test
     void anInterruptEndsTheWaitForACall() {
         CompletableFuture<byte[]> call = start(1, TestChannel.LONG_NS);
-        CallerLink link = Objects.requireNonNull(channel.caller.link);
         AtomicBoolean interrupted = new AtomicBoolean();
         Thread waiting = TestChannel.start(false, () -> {
             Thread.currentThread().interrupt();
-            link.role.newWait(call::isDone).await(System.nanoTime() + TestChannel.LONG_NS);
+            channel.caller.starter.newWait(call::isDone).await(System.nanoTime() + TestChannel.LONG_NS);
             interrupted.set(Thread.currentThread().isInterrupted());
         });
         Waits.until("the wait has ended", Waits.seconds(5), () -> !waiting.isAlive());
@@ -193,7 +192,7 @@ class StartedCallsTest {
             CompletableFuture<byte[]> second = start(2, TestChannel.LONG_NS);
             assertThat(number(first.join())).isEqualTo(-1);
             CompletableFuture<byte[]> third = start(3, Waits.seconds(1).toNanos());
-            assertThat(third.thenApply(StartedCallsTest::number).join()).isEqualTo(-3);
+            assertThat(third.thenApply(StartedCallsCases::number).join()).isEqualTo(-3);
             assertThat(number(second.join())).isEqualTo(-2);
         }
         channel.caller.end("the test is over");
@@ -216,58 +215,6 @@ class StartedCallsTest {
         }
         Collections.sort(waited);
         assertThat(waited.get(waited.size() / 2)).as("the median of %s", waited).isLessThan(Duration.ofMillis(50));
-    }
-
-    /** Starts a call after a thread has polled; returns whether the link is armed for its reply. */
-    private boolean isArmedForTheNextCall(CallerLink link, Semaphore replies) {
-        assertThat(number(start(1, TestChannel.LONG_NS).join())).isEqualTo(-1);
-        CompletableFuture<byte[]> next = start(HELD, TestChannel.LONG_NS);
-        boolean armed = link.again() == ChannelLink.Again.NOW;
-        replies.release();
-        assertThat(number(next.join())).isEqualTo(-HELD);
-        return armed;
-    }
-
-    private Thread serveAndHold(Semaphore replies) {
-        return LinkCases.serve(channel, request -> {
-            if (TestChannel.number(request) == HELD) {
-                replies.acquireUninterruptibly();
-            }
-            LinkCases.reply(channel, request);
-        });
-    }
-
-    @Test
-    void theLinkIsNotArmedWhileTheThreadThatPolledIsExpectedBack() {
-        CallerLink link = Objects.requireNonNull(channel.caller.link);
-        Semaphore replies = new Semaphore(0);
-        Thread server = serveAndHold(replies);
-        Waits.until("a call is quicker than a tick", () -> !isArmedForTheNextCall(link, replies));
-        channel.caller.end("the test is over");
-        Waits.join(server);
-    }
-
-    @Test
-    void theLinkIsArmedAtOnceWhileFuturesHaveStages() {
-        CallerLink link = Objects.requireNonNull(channel.caller.link);
-        Semaphore replies = new Semaphore(0);
-        Thread server = serveAndHold(replies);
-        AtomicInteger quick = new AtomicInteger();
-        AtomicInteger unarmed = new AtomicInteger();
-        Waits.until("fifty times the next call comes soon enough", () -> {
-            long beginNs = System.nanoTime();
-            CompletableFuture<Long> stage = start(1, TestChannel.LONG_NS).thenApply(StartedCallsTest::number);
-            Waits.until("the call has ended", stage::isDone);
-            boolean armed = isArmedForTheNextCall(link, replies);
-            if (System.nanoTime() - beginNs >= ExpectedPolls.STAGES_NS) {
-                return false; // the stages may have been too long ago
-            }
-            unarmed.addAndGet(armed ? 0 : 1);
-            return quick.incrementAndGet() == 50;
-        });
-        assertThat(unarmed).as("times of fifty").hasValueLessThan(3);
-        channel.caller.end("the test is over");
-        Waits.join(server);
     }
 
     @Test
@@ -313,9 +260,8 @@ class StartedCallsTest {
     /** Returns what ends it. */
     @SuppressWarnings("unchecked")
     private Runnable breakTimers() {
-        Object started = Inside.field(Objects.requireNonNull(channel.caller.link), "started", Object.class);
         PriorityQueue<Object> scheduled =
-                Inside.field(Inside.field(started, "deadlines", Object.class), "scheduled", PriorityQueue.class);
+                Inside.field(Inside.field(started(), "deadlines", Object.class), "scheduled", PriorityQueue.class);
         scheduled.add(new Object()); // cannot be compared with a time
         return scheduled::clear;
     }
