@@ -71,9 +71,9 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
     }
 
     @Override
-    protected Opener<RdmaLane> resolve(String address) {
-        InetSocketAddress target = resolve(address, found -> found instanceof Inet4Address, "IPv4");
-        return deadline -> connect(target, deadline);
+    protected Opener<RdmaLane> resolve(String address, Deadline deadline) {
+        InetSocketAddress target = resolve(address, found -> found instanceof Inet4Address, "IPv4", deadline);
+        return ofLane -> connect(target, ofLane);
     }
 
     private RdmaLane connect(InetSocketAddress target, Deadline deadline) {

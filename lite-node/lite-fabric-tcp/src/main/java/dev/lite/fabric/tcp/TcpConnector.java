@@ -119,9 +119,9 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     }
 
     @Override
-    protected Opener<OpenLane> resolve(String address) {
-        InetSocketAddress target = resolve(address, found -> true, "usable");
-        return deadline -> lane(TcpSocket.connect(target, Math.max(1, deadline.remainingNs())), true);
+    protected Opener<OpenLane> resolve(String address, Deadline deadline) {
+        InetSocketAddress target = resolve(address, found -> true, "usable", deadline);
+        return ofLane -> lane(TcpSocket.connect(target, Math.max(1, ofLane.remainingNs())), true);
     }
 
     private OpenLane lane(TcpSocket socket, boolean connecting) {

@@ -7,7 +7,6 @@ import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -61,6 +60,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     private final Strangers strangers;
     private final RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
     private final LaneAssemblies<K> assemblies = new LaneAssemblies<>();
+    private final HostLookups lookups;
 
     // Guarded by this object.
     private final Set<K> handshaking = new HashSet<>();
@@ -73,18 +73,29 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      */
     protected LaneConnector(
             Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int unauthenticatedMax) {
+        this(connections, handshake, lanesMax, unauthenticatedMax, new HostLookups(InetAddress::getAllByName));
+    }
+
+    /** For tests: names of hosts may be hard to look up. */
+    LaneConnector(
+            Connections<E, L> connections,
+            LaneHandshake handshake,
+            int lanesMax,
+            int unauthenticatedMax,
+            HostLookups lookups) {
         this.connections = connections;
         this.handshake = handshake;
         this.lanesMax = lanesMax;
         this.strangers = new Strangers(unauthenticatedMax);
+        this.lookups = lookups;
     }
 
     /**
-     * Resolves an address once, for all lanes.
+     * Resolves an address once, for all lanes. May block until the deadline.
      *
      * @throws RuntimeException if the address is invalid
      */
-    protected abstract Opener<K> resolve(String address);
+    protected abstract Opener<K> resolve(String address, Deadline deadline);
 
     /** The channel for the handshake on a lane. Called once for each; may block until the deadline. */
     protected abstract MessageChannel channel(K lane, Deadline deadline);
@@ -140,7 +151,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
         List<K> lanes = new ArrayList<>(lanesMax);
         boolean taken = false;
         try {
-            Opener<K> target = resolve(address);
+            Opener<K> target = resolve(address, deadline);
             long high = handshake.randomNumber();
             long low = handshake.randomNumber();
             MessageChannel first = open(target, lanes, deadline);
@@ -329,7 +340,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      * @throws RuntimeException if there is no stream
      */
     protected final K connectStream(Peer peer, long tag, Deadline deadline) {
-        K lane = open(resolve(peer.name()), deadline);
+        K lane = open(resolve(peer.name(), deadline), deadline);
         boolean made = false;
         try {
             var channel = channel(lane, deadline);
@@ -404,19 +415,22 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             left = List.copyOf(handshaking);
         }
         stopAccepting();
+        lookups.stop();
         left.forEach(this::interrupt);
         assemblies.giveUpAll();
     }
 
     /**
-     * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal.
+     * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal. Blocks until the deadline or {@link #stop} if the host is a
+     * name.
      *
      * @param usable selects the usable addresses of a host
      * @param kind the name of that kind of address, for messages
      * @throws IllegalArgumentException if the address has another form
-     * @throws HandshakeException if the host has no such address
+     * @throws HandshakeException if no such address of the host is found by the deadline
      */
-    protected static InetSocketAddress resolve(String address, Predicate<InetAddress> usable, String kind) {
+    protected final InetSocketAddress resolve(
+            String address, Predicate<InetAddress> usable, String kind, Deadline deadline) {
         int colon = address.lastIndexOf(':');
         String host = colon < 0 ? "" : address.substring(0, colon);
         if (host.startsWith("[") && host.endsWith("]")) {
@@ -429,7 +443,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
         }
         try {
             int port = Integer.parseInt(address.substring(colon + 1));
-            InetAddress found = Stream.of(InetAddress.getAllByName(host))
+            InetAddress found = Stream.of(lookups.find(host, deadline))
                     .filter(usable)
                     .findFirst()
                     .orElse(null);
@@ -439,8 +453,6 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             return new InetSocketAddress(found, port);
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException("an address is host:port, or [host]:port for IPv6", e);
-        } catch (UnknownHostException e) {
-            throw new HandshakeException("there is no host '%s'".formatted(host), e);
         }
     }
 }

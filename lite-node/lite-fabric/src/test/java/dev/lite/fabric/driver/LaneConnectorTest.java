@@ -11,12 +11,14 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -164,7 +166,17 @@ class LaneConnectorTest {
         }
 
         private TestConnector(Connections<TestEndpoint, TestLink> connections) {
-            super(connections, handshake(), 2, UNAUTHENTICATED_MAX);
+            this(connections, new HostLookups(host -> new InetAddress[0]));
+        }
+
+        TestConnector(HostLookups lookups) {
+            this(
+                    new Connections<>("fake", "alpha", new ConnectionLimits(1, 10_000), recorder, recorder),
+                    lookups);
+        }
+
+        private TestConnector(Connections<TestEndpoint, TestLink> connections, HostLookups lookups) {
+            super(connections, handshake(), 2, UNAUTHENTICATED_MAX, lookups);
             this.connections = connections;
         }
 
@@ -185,8 +197,11 @@ class LaneConnectorTest {
         public void start() {}
 
         @Override
-        protected Opener<TestLane> resolve(String address) {
-            return deadline -> outgoing.removeFirst();
+        protected Opener<TestLane> resolve(String address, Deadline deadline) {
+            if (address.contains(":")) {
+                calls.add(resolve(address, found -> true, "usable", deadline).toString());
+            }
+            return ofLane -> outgoing.removeFirst();
         }
 
         @Override
@@ -345,5 +360,45 @@ class LaneConnectorTest {
                 .isThrownBy(() -> connector.connect(new TestEndpoint(false), "somewhere", soon()));
         joinThreads();
         assertThat(calls).containsExactly("discarded first", "discarded second");
+    }
+
+    /** A resolver that answers when the test ends. */
+    private static HostLookups hanging(CountDownLatch asked, CountDownLatch over) {
+        return new HostLookups(host -> {
+            asked.countDown();
+            Waits.await(over);
+            return new InetAddress[0];
+        });
+    }
+
+    @Test
+    void aConnectEndsAtItsDeadlineWhileTheSystemStillLooksForTheHost() {
+        CountDownLatch over = new CountDownLatch(1);
+        var connector = new TestConnector(hanging(new CountDownLatch(1), over));
+        try {
+            assertThatExceptionOfType(HandshakeException.class)
+                    .isThrownBy(() -> connector.connect(
+                            new TestEndpoint(false), "far.invalid:4711", Deadline.in(Duration.ofMillis(20))))
+                    .withMessage("looking up host 'far.invalid': not done within its deadline of 20 ms");
+        } finally {
+            over.countDown();
+        }
+    }
+
+    /** Else a close would wait for the system's lookup, which nothing ends. */
+    @Test
+    void aCloseEndsAConnectWhileTheSystemStillLooksForTheHost() {
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch over = new CountDownLatch(1);
+        var connector = new TestConnector(hanging(asked, over));
+        connector.connections.start(connector);
+        try {
+            var endpoint = connector.connections.connect("far.invalid:4711");
+            Waits.await(asked);
+            assertThat(connector.connections.close()).as("no thread is left").isTrue();
+            assertThat(endpoint.end()).isNotNull();
+        } finally {
+            over.countDown();
+        }
     }
 }
