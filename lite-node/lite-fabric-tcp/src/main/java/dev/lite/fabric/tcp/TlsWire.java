@@ -35,8 +35,15 @@ final class TlsWire extends EncryptedWire {
     private static final int RANGE_BYTES = 16;
     private static final int BINDING_BYTES = 32;
     private static final int HEADER_BYTES = 5;
-    /** A handshake and its tickets have far fewer. A peer that sends only such records would keep the thread that polls for all. */
+    /**
+     * A handshake and its tickets have far fewer. A peer that sends more such records would keep the thread that polls for all. If it
+     * asks for new keys with each, the answers and their ciphers would also wait in the engine for the next send.
+     */
     private static final int WITHOUT_CONTENT_MAX = 64;
+
+    /** After so much content, a peer may send as many again: it renews its keys after gigabytes. */
+    private static final long CONTENT_BYTES = 1 << 20;
+    private static final String LONG_RECORD = "a record is longer than it may be";
     /** The kind of a DNS name among the names of a certificate. */
     private static final Integer DNS_NAME = 2;
 
@@ -57,8 +64,10 @@ final class TlsWire extends EncryptedWire {
     /** Whether the last attempt to decrypt needs more bytes. */
     private boolean underflow;
 
-    /** Records in a row that had no content. */
+    /** Records that had no content, and the bytes of the content of the others. */
     private int withoutContent;
+
+    private long contentBytes;
 
     /** Whether it receives more than the record that it needs. */
     private boolean readsAhead;
@@ -333,10 +342,7 @@ final class TlsWire extends EncryptedWire {
         return switch (result.getStatus()) {
             case OK -> {
                 underflow = false;
-                withoutContent = decrypted.hasRemaining() ? 0 : withoutContent + 1;
-                if (withoutContent > WITHOUT_CONTENT_MAX) {
-                    throw new SSLException("it sent %d records in a row without content".formatted(withoutContent));
-                }
+                requireContent(decrypted.remaining());
                 yield 1;
             }
             case CLOSED -> {
@@ -344,8 +350,20 @@ final class TlsWire extends EncryptedWire {
                 yield -1;
             }
             case BUFFER_UNDERFLOW -> fill();
-            case BUFFER_OVERFLOW -> throw new SSLException("a record is longer than it may be");
+            case BUFFER_OVERFLOW -> throw new SSLException(LONG_RECORD);
         };
+    }
+
+    private void requireContent(int bytes) throws SSLException {
+        contentBytes += bytes;
+        if (contentBytes >= CONTENT_BYTES) {
+            contentBytes = 0;
+            withoutContent = 0;
+        }
+        if (bytes == 0 && ++withoutContent > WITHOUT_CONTENT_MAX) {
+            throw new SSLException("it sent %d records without content, and %d bytes of content"
+                    .formatted(withoutContent, contentBytes));
+        }
     }
 
     /** The bytes that are missing for a header (type, version, length of the content) or for the record of the header. */
@@ -357,11 +375,14 @@ final class TlsWire extends EncryptedWire {
         return whole - there;
     }
 
-    private int fill() {
+    private int fill() throws SSLException {
         underflow = true;
         encryptedIn.compact();
         long got;
         try {
+            if (!encryptedIn.hasRemaining()) {
+                throw new SSLException(LONG_RECORD);
+            }
             int want = readsAhead ? encryptedIn.remaining() : Math.clamp(missing(), 1, encryptedIn.remaining());
             got = plain.receive(encryptedInAddress + encryptedIn.position(), want);
             if (got > 0) {

@@ -22,24 +22,29 @@ import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A peer with a certificate that uses TLS in another way than a node. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TlsWireTest {
     private static final int RECORDS = 200;
+    /** Java announces room for such records, but makes none. */
+    private static final int LONG_RECORD_BYTES = 24 << 10;
 
     @TempDir
     Path directory;
 
-    /** Else such a peer would keep the thread that polls for all. */
-    @Test
-    void aPeerThatSendsRecordsWithoutContentIsDisconnected() throws InterruptedException {
+    /** Else such a peer would keep the thread that polls for all, and an answer with a cipher would wait for each record. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPeerThatSendsRecordsWithoutContentIsDisconnected(boolean withBytesBetween) throws InterruptedException {
         SSLContext context = Certificates.make(directory, "both");
         CountDownLatch sent = new CountDownLatch(1);
         try (var listening = TcpServerSocket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
                 var arena = Arena.ofConfined()) {
             Thread peer = Thread.ofVirtual()
-                    .start(() -> sendKeyUpdates(context, listening.address().getPort(), sent));
+                    .start(() -> sendKeyUpdates(context, listening.address().getPort(), withBytesBetween, sent));
             TcpSocket socket = accept(listening);
             var wire = new TlsWire(socket, context, false, false);
             wire.handshake(Deadline.in(Waits.seconds(20)));
@@ -49,13 +54,30 @@ class TlsWireTest {
             assertThatExceptionOfType(WireException.class)
                     .isThrownBy(() -> {
                         for (int i = 0; i < RECORDS; i++) {
-                            assertThat(wire.receive(byteOfContent, 1)).isZero();
+                            assertThat(wire.receive(byteOfContent, 1)).isEqualTo(withBytesBetween ? 1 : 0);
                             Waits.pass(Duration.ofMillis(1));
                         }
                     })
                     .withMessageContaining("without content");
             wire.abort();
             peer.join();
+        }
+    }
+
+    @Test
+    void aPeerWhoseRecordIsLongerThanItMayBeIsToldFromOneThatEnded() {
+        SSLContext context = Certificates.make(directory, "both");
+        try (var listening = TcpServerSocket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
+                var peer = TcpSocket.connect(listening.address(), TestNode.nanos(20));
+                var arena = Arena.ofConfined()) {
+            var record = arena.allocate(LONG_RECORD_BYTES);
+            record.asByteBuffer().put((byte) 22).putShort((short) 0x0303).putShort((short) LONG_RECORD_BYTES);
+            assertThat(peer.send(record.address(), LONG_RECORD_BYTES)).isEqualTo(LONG_RECORD_BYTES);
+            var wire = new TlsWire(accept(listening), context, false, false);
+            assertThatExceptionOfType(WireException.class)
+                    .isThrownBy(() -> wire.handshake(Deadline.in(Waits.seconds(20))))
+                    .withMessageContaining("longer than it may be");
+            wire.abort();
         }
     }
 
@@ -109,10 +131,14 @@ class TlsWireTest {
     }
 
     /** Asks for new keys again and again; each time takes one record. */
-    private static void sendKeyUpdates(SSLContext context, int port, CountDownLatch sent) {
+    private static void sendKeyUpdates(
+            SSLContext context, int port, boolean withBytesBetween, CountDownLatch sent) {
         try (var socket = (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), port)) {
             for (int i = 0; i < RECORDS; i++) {
                 socket.startHandshake();
+                if (withBytesBetween) {
+                    socket.getOutputStream().write(i);
+                }
             }
             sent.countDown();
             int unused = socket.getInputStream().read();
