@@ -48,6 +48,23 @@ public final class TcpSocket extends Pollable {
      * @throws OsException ECONNREFUSED when no server listens, ETIMEDOUT after the timeout, or another network error
      */
     public static TcpSocket connect(InetSocketAddress address, long timeoutNs) {
+        var socket = connecting(address);
+        try {
+            socket.awaitConnected(timeoutNs);
+            return socket;
+        } catch (OsException e) {
+            socket.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Begins to connect. Does not block. Call {@link #awaitConnected} before anything is sent or received.
+     *
+     * @param address a resolved address
+     * @throws OsException a network error that the system knows at once
+     */
+    public static TcpSocket connecting(InetSocketAddress address) {
         Linux.require();
         if (address.isUnresolved()) {
             throw new IllegalArgumentException("the address %s is not resolved".formatted(address));
@@ -56,19 +73,41 @@ public final class TcpSocket extends Pollable {
         var socket = new TcpSocket(number, "to " + text(address));
         try {
             var state = CallState.current();
-            int result = InetCalls.connect(state, number, address);
-            int error = result == 0 ? 0 : state.errno();
-            if (error == Errno.EINPROGRESS || error == Errno.EINTR) {
-                error = socket.awaitWritable(timeoutNs) ? InetCalls.error(number) : Errno.ETIMEDOUT;
-            }
-            if (error != 0) {
-                throw new OsException("connect(%s)".formatted(text(address)), error);
+            int error = InetCalls.connect(state, number, address) == 0 ? 0 : state.errno();
+            if (error != 0 && error != Errno.EINPROGRESS && error != Errno.EINTR) {
+                throw socket.notConnected(error);
             }
             return socket;
         } catch (OsException e) {
             socket.close();
             throw e;
         }
+    }
+
+    /**
+     * Blocks until a socket of {@link #connecting} is connected, or until the timeout. A {@link #shutdown} ends this with an error.
+     *
+     * @param timeoutNs nanoseconds
+     * @throws OsException ECONNREFUSED when no server listens, ETIMEDOUT after the timeout, or another network error
+     */
+    public void awaitConnected(long timeoutNs) {
+        int error = awaitWritable(timeoutNs) ? error() : Errno.ETIMEDOUT;
+        if (error != 0) {
+            throw notConnected(error);
+        }
+    }
+
+    private int error() {
+        int number = descriptor.acquire("getsockopt");
+        try {
+            return InetCalls.error(number);
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    private OsException notConnected(int error) {
+        return new OsException("connect(%s)".formatted(descriptor.name()), error);
     }
 
     /**

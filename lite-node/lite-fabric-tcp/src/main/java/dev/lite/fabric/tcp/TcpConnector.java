@@ -48,12 +48,15 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     static final class OpenLane {
         private final Wire wire;
         private final TcpSocket socket;
+        /** Whether this node opens the lane. */
+        private final boolean connecting;
         /** Of the lane, once its handshake is over; null for none. */
         private @Nullable FabricKeys keys;
 
-        OpenLane(Wire wire, TcpSocket socket) {
+        OpenLane(Wire wire, TcpSocket socket, boolean connecting) {
             this.wire = wire;
             this.socket = socket;
+            this.connecting = connecting;
         }
 
         private Wire protectedWire() {
@@ -121,15 +124,15 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     @Override
     protected Opener<OpenLane> resolve(String address, Deadline deadline) {
         InetSocketAddress target = resolve(address, found -> true, "usable", deadline);
-        return ofLane -> lane(TcpSocket.connect(target, Math.max(1, ofLane.remainingNs())), true);
+        return ofLane -> lane(TcpSocket.connecting(target), true);
     }
 
     private OpenLane lane(TcpSocket socket, boolean connecting) {
         try {
-            socket.setUserTimeout(options.peerTimeoutMs());
             return new OpenLane(
                     tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting, options.verifyNames()),
-                    socket);
+                    socket,
+                    connecting);
         } catch (RuntimeException | Error e) { // such as: no memory for the buffers of TLS
             socket.close();
             throw e;
@@ -138,6 +141,10 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
 
     @Override
     protected MessageChannel channel(OpenLane lane, Deadline deadline) {
+        if (lane.connecting) {
+            lane.socket.awaitConnected(Math.max(1, deadline.remainingNs()));
+        }
+        lane.socket.setUserTimeout(options.peerTimeoutMs());
         if (lane.wire instanceof TlsWire encrypted) {
             encrypted.handshake(deadline);
         }

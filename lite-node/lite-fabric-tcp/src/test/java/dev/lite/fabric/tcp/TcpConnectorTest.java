@@ -16,6 +16,7 @@ import dev.lite.os.TcpServerSocket;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.wire.PlainWire;
+import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -23,7 +24,11 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.AbstractList;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -109,12 +114,12 @@ class TcpConnectorTest {
         @Override
         public TcpConnector.OpenLane get(int index) {
             if (index == 0) {
-                return new TcpConnector.OpenLane(new PlainWire(first), first);
+                return new TcpConnector.OpenLane(new PlainWire(first), first, false);
             }
             if (passesBefore-- == 0) {
                 throw new OutOfMemoryError("no memory left, on purpose");
             }
-            return new TcpConnector.OpenLane(new PlainWire(second), second);
+            return new TcpConnector.OpenLane(new PlainWire(second), second, false);
         }
 
         @Override
@@ -142,16 +147,20 @@ class TcpConnectorTest {
         public void wake() {}
     }
 
-    /** A peer tries again and again. */
-    @Test
-    void aConnectionOfWhichOneLaneCannotBeMadeKeepsTheBuffersOfNoOther() {
+    private TcpConnector connector() {
         var ignoring = new Ignoring();
         var connections =
                 new Connections<TcpEndpoint, TcpLink>("tcp", "a", new ConnectionLimits(1, 10_000), ignoring, ignoring);
         var self = LaneHandshake.Self.of("tcp", new FabricConfig("a", new byte[0], Path.of("/"), Map.of()));
         var handshake = new LaneHandshake(TcpFabric.PROTOCOL, TcpOptions.LANES_MAX, null, self, false, 4096);
-        var connector = new TcpConnector(
+        return new TcpConnector(
                 connections, handshake, TcpOptions.of(Map.of()), null, memory, epoll, departures, checks);
+    }
+
+    /** A peer tries again and again. */
+    @Test
+    void aConnectionOfWhichOneLaneCannotBeMadeKeepsTheBuffersOfNoOther() {
+        var connector = connector();
         try {
             var lanes = new TwoLanes();
             assertThatExceptionOfType(OutOfMemoryError.class)
@@ -167,6 +176,46 @@ class TcpConnectorTest {
                     .isThrownBy(first::peerAddress);
         } finally {
             connector.stop();
+        }
+    }
+
+    /** Else the fabric's close would wait for a host that is switched off. */
+    @Test
+    void aStopEndsAConnectThatGetsNoAnswer() {
+        var connector = connector();
+        var queue = new ArrayList<TcpSocket>();
+        var failure = new CompletableFuture<String>();
+        try (var silent = TcpServerSocket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1)) {
+            fill(queue, silent);
+            String address = "127.0.0.1:" + silent.address().getPort();
+            Thread connecting = Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    connector.connect(connector.create(false), address, Deadline.in(Duration.ofHours(1)));
+                } catch (RuntimeException e) {
+                    failure.complete(String.valueOf(e.getMessage()));
+                }
+            });
+            Waits.until("it waits for an answer", () -> Arrays.stream(connecting.getStackTrace())
+                    .anyMatch(frame -> frame.getMethodName().equals("ppoll")));
+            connector.stop();
+            Waits.join(connecting);
+            assertThat(failure.join()).contains("connect", address);
+        } finally {
+            connector.stop();
+            queue.forEach(TcpSocket::close);
+        }
+    }
+
+    /** Connects until the system drops what asks for a connection. */
+    private static void fill(List<TcpSocket> queue, TcpServerSocket server) {
+        while (true) {
+            assertThat(queue).hasSizeLessThan(BACKLOG);
+            try {
+                queue.add(TcpSocket.connect(server.address(), Duration.ofMillis(200).toNanos()));
+            } catch (OsException e) {
+                assertThat(e).hasMessageContaining("ETIMEDOUT");
+                return;
+            }
         }
     }
 }

@@ -40,7 +40,10 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /** Opens a lane. On failure it leaves nothing behind. */
     @FunctionalInterface
     public interface Opener<K> {
-        /** Blocks until the lane can carry messages, or the deadline has passed. */
+        /**
+         * Blocks at most until the deadline. What {@link #interrupt} must end belongs into {@link #channel}, which makes the lane ready to
+         * carry messages.
+         */
         K open(Deadline deadline);
     }
 
@@ -97,7 +100,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      */
     protected abstract Opener<K> resolve(String address, Deadline deadline);
 
-    /** The channel for the handshake on a lane. Called once for each; may block until the deadline. */
+    /** The channel for the handshake on a lane, which can carry messages then. Called once for each; may block until the deadline. */
     protected abstract MessageChannel channel(K lane, Deadline deadline);
 
     /** The peer's address, for messages. */
