@@ -116,6 +116,11 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return node;
     }
 
+    /** Maximum number of endpoints. */
+    int connectionsMax() {
+        return limits.connectionsMax();
+    }
+
     /** Logs a failure of the thread that accepts peers. */
     public void cannotAccept(Throwable e) {
         LOG.warn("{}: cannot accept a peer now: {}", node, e instanceof OsException ? e.getMessage() : e);

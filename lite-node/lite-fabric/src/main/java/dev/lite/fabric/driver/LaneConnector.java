@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -25,7 +26,7 @@ import org.slf4j.LoggerFactory;
  * Thread-safe.
  *
  * <p><b>Bounds.</b> {@link Strangers} limits the accepted lanes whose peers have not proved yet that they know the secret. Each lasts at
- * most half as long as a handshake may take. After that proof, {@link Connections} limits the endpoints.
+ * most half as long as a handshake may take. After that proof, as many lanes may be in their handshakes as all connections have together.
  *
  * @param <E> the driver's endpoints
  * @param <L> what its connections consist of
@@ -61,6 +62,9 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     private final LaneHandshake handshake;
     private final int lanesMax;
     private final Strangers strangers;
+    /** For the accepted lanes whose peers have proved that they know the secret: each has a thread. */
+    private final Semaphore proved;
+    private final int provedMax;
     private final RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
     private final LaneAssemblies<K> assemblies = new LaneAssemblies<>();
     private final HostLookups lookups;
@@ -91,6 +95,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
         this.lanesMax = lanesMax;
         this.strangers = new Strangers(unauthenticatedMax);
         this.lookups = lookups;
+        provedMax = connections.connectionsMax() * lanesMax;
+        proved = new Semaphore(provedMax);
     }
 
     /**
@@ -290,8 +296,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             MessageChannel channel = channel(lane, ofProof);
             var accepted = handshake.accept(channel, ofProof);
             place.proved();
-            accepted.requireIdentity(deadline);
-            taken = accept(lane, name, channel, accepted, deadline);
+            taken = acceptProved(lane, name, channel, accepted, deadline);
         } catch (RuntimeException e) {
             // The handler does not know the endpoint yet.
             log("refused", "cannot accept peer %s: %s".formatted(name, e.getMessage()));
@@ -303,6 +308,21 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             } finally { // last: a lane that is being discarded still needs it
                 place.leave();
             }
+        }
+    }
+
+    private boolean acceptProved(
+            K lane, String name, MessageChannel channel, LaneHandshake.Accepted accepted, Deadline deadline) {
+        if (!proved.tryAcquire()) {
+            String reason = "%d handshakes are under way, the limit".formatted(provedMax);
+            accepted.refuse(reason, deadline);
+            throw new HandshakeException(reason);
+        }
+        try {
+            accepted.requireIdentity(deadline);
+            return accept(lane, name, channel, accepted, deadline);
+        } finally {
+            proved.release();
         }
     }
 

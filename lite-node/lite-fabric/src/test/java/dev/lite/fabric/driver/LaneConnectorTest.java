@@ -6,11 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.FabricIdentity;
 import dev.lite.fabric.conformance.IgnoringHandler;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
+import java.security.Signature;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,6 +26,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -28,6 +34,7 @@ import org.junit.jupiter.api.Test;
 /** Lanes at the moments when the process has no memory left, or starts no further thread. */
 class LaneConnectorTest {
     private static final int UNAUTHENTICATED_MAX = 1;
+    private static final int LANES_MAX = 2;
 
     /** A message of no bytes: the peer is gone. */
     private static final byte[] END = {};
@@ -175,8 +182,20 @@ class LaneConnectorTest {
                     lookups);
         }
 
+        TestConnector(FabricIdentity identity) {
+            this(
+                    new Connections<>("fake", "alpha", new ConnectionLimits(1, 10_000), recorder, recorder),
+                    handshake(identity),
+                    new HostLookups(host -> new InetAddress[0]));
+        }
+
         private TestConnector(Connections<TestEndpoint, TestLink> connections, HostLookups lookups) {
-            super(connections, handshake(), 2, UNAUTHENTICATED_MAX, lookups);
+            this(connections, handshake(), lookups);
+        }
+
+        private TestConnector(
+                Connections<TestEndpoint, TestLink> connections, LaneHandshake handshake, HostLookups lookups) {
+            super(connections, handshake, LANES_MAX, UNAUTHENTICATED_MAX, lookups);
             this.connections = connections;
         }
 
@@ -217,7 +236,7 @@ class LaneConnectorTest {
         @Override
         protected TestLink join(
                 TestEndpoint endpoint,
-                Peer peer,
+                LaneConnector.Peer peer,
                 List<TestLane> lanes,
                 MessageChannel first,
                 boolean connecting,
@@ -239,8 +258,12 @@ class LaneConnectorTest {
     }
 
     private static LaneHandshake handshake() {
-        var config = new FabricConfig("alpha", new byte[0], Path.of("/"), Map.of());
-        return new LaneHandshake(0x4C0000L, 2, null, LaneHandshake.Self.of("fake", config), false, 4096);
+        return handshake(null);
+    }
+
+    private static LaneHandshake handshake(@Nullable FabricIdentity identity) {
+        var config = new FabricConfig("alpha", new byte[0], Path.of("/"), Map.of()).withIdentity(identity);
+        return new LaneHandshake(0x4C0000L, LANES_MAX, null, LaneHandshake.Self.of("fake", config), false, 4096);
     }
 
     private static Deadline soon() {
@@ -399,6 +422,82 @@ class LaneConnectorTest {
             assertThat(endpoint.end()).isNotNull();
         } finally {
             over.countDown();
+        }
+    }
+
+    /** Gets to know its peers when the test wants it. */
+    private static final class LateIdentity implements FabricIdentity {
+        private final KeyPair pair;
+        private final AtomicInteger asked = new AtomicInteger();
+        private final CountDownLatch known = new CountDownLatch(1);
+
+        LateIdentity() {
+            try {
+                pair = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
+            } catch (GeneralSecurityException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        @Override
+        public byte[] publicKey() {
+            return LaneCrypto.raw(pair.getPublic());
+        }
+
+        @Override
+        public byte[] sign(byte[] message) {
+            try {
+                Signature signer = Signature.getInstance("Ed25519");
+                signer.initSign(pair.getPrivate());
+                signer.update(message);
+                return signer.sign();
+            } catch (GeneralSecurityException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        @Override
+        public @Nullable String objectionTo(FabricIdentity.Peer peer, Duration timeout) {
+            asked.incrementAndGet();
+            Waits.await(known);
+            return null;
+        }
+    }
+
+    /** One that knows the secret and is no node could else occupy any number of threads. */
+    @Test
+    void aLaneIsRefusedWhileTheLanesOfAllConnectionsWaitForTheIdentitiesOfTheirPeers() {
+        String noConnection = "it refused: no connection waits for this lane";
+        var identity = new LateIdentity();
+        var connector = new TestConnector(identity);
+        connector.connections.start(connector);
+        List<String> refusals = new CopyOnWriteArrayList<>();
+        try {
+            for (int i = 1; i <= LANES_MAX; i++) {
+                int lanes = i;
+                start(Thread.ofPlatform().daemon().unstarted(() -> refusals.add(refusalOf(connector))));
+                Waits.until("lane %d waits".formatted(i), () -> identity.asked.get() == lanes);
+            }
+            assertThat(refusalOf(connector)).isEqualTo("it refused: 2 handshakes are under way, the limit");
+        } finally {
+            identity.known.countDown();
+        }
+        joinThreads();
+        assertThat(refusals).containsExactly(noConnection, noConnection);
+        Waits.until("there is room again", () -> refusalOf(connector).equals(noConnection));
+    }
+
+    /** A peer that knows the secret opens a lane of no connection. Returns why that fails. */
+    private static String refusalOf(TestConnector connector) {
+        BlockingQueue<byte[]> there = new LinkedBlockingQueue<>();
+        BlockingQueue<byte[]> back = new LinkedBlockingQueue<>();
+        connector.arrive(null, new TestLane("lane", there, back, false), () -> {});
+        try {
+            handshake(new LateIdentity())
+                    .connect(new TestLane("peer", back, there, false), "alpha", 1, 2, 4711, 4712, soon());
+            return "not refused";
+        } catch (HandshakeException e) {
+            return String.valueOf(e.getMessage());
         }
     }
 }
