@@ -85,7 +85,8 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
-     * Blocks until a socket of {@link #connecting} is connected, or until the timeout. A {@link #shutdown} ends this with an error.
+     * Blocks until a socket of {@link #connecting} is connected, or until the timeout. A {@link #shutdown} ends this
+     * with an error.
      *
      * @param timeoutNs nanoseconds
      * @throws OsException ECONNREFUSED when no server listens, ETIMEDOUT after the timeout, or another network error

@@ -36,13 +36,15 @@ final class TlsWire extends EncryptedWire {
     private static final int BINDING_BYTES = 32;
     private static final int HEADER_BYTES = 5;
     /**
-     * A handshake and its tickets have far fewer. A peer that sends more such records would keep the thread that polls for all. If it
-     * asks for new keys with each, the answers and their ciphers would also wait in the engine for the next send.
+     * A handshake and its tickets have far fewer. A peer that sends more such records would keep the thread that
+     * polls for all. If it asks for new keys with each, the answers and their ciphers would also wait in the engine
+     * for the next send.
      */
     private static final int WITHOUT_CONTENT_MAX = 64;
 
     /** After so much content, a peer may send as many again: it renews its keys after gigabytes. */
     private static final long CONTENT_BYTES = 1 << 20;
+
     private static final String LONG_RECORD = "a record is longer than it may be";
     /** The kind of a DNS name among the names of a certificate. */
     private static final Integer DNS_NAME = 2;

@@ -195,8 +195,10 @@ class TcpConnectorTest {
                     failure.complete(String.valueOf(e.getMessage()));
                 }
             });
-            Waits.until("it waits for an answer", () -> Arrays.stream(connecting.getStackTrace())
-                    .anyMatch(frame -> frame.getMethodName().equals("ppoll")));
+            Waits.until(
+                    "it waits for an answer",
+                    () -> Arrays.stream(connecting.getStackTrace())
+                            .anyMatch(frame -> frame.getMethodName().equals("ppoll")));
             connector.stop();
             Waits.join(connecting);
             assertThat(failure.join()).contains("connect", address);
@@ -211,7 +213,8 @@ class TcpConnectorTest {
         while (true) {
             assertThat(queue).hasSizeLessThan(BACKLOG);
             try {
-                queue.add(TcpSocket.connect(server.address(), Duration.ofMillis(200).toNanos()));
+                queue.add(TcpSocket.connect(
+                        server.address(), Duration.ofMillis(200).toNanos()));
             } catch (OsException e) {
                 assertThat(e).hasMessageContaining("ETIMEDOUT");
                 return;

@@ -35,7 +35,7 @@ class TlsWireTest {
     @TempDir
     Path directory;
 
-    /** Else such a peer would keep the thread that polls for all, and an answer with a cipher would wait for each record. */
+    /** Else such a peer would keep the thread that polls for all, and the answers to its records would pile up. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aPeerThatSendsRecordsWithoutContentIsDisconnected(boolean withBytesBetween) throws InterruptedException {
@@ -131,8 +131,7 @@ class TlsWireTest {
     }
 
     /** Asks for new keys again and again; each time takes one record. */
-    private static void sendKeyUpdates(
-            SSLContext context, int port, boolean withBytesBetween, CountDownLatch sent) {
+    private static void sendKeyUpdates(SSLContext context, int port, boolean withBytesBetween, CountDownLatch sent) {
         try (var socket = (SSLSocket) context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), port)) {
             for (int i = 0; i < RECORDS; i++) {
                 socket.startHandshake();

@@ -14,11 +14,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Looks up hosts by name. The system's lookup blocks for as long as it wants, and nothing ends it. So it runs on a daemon thread, and
- * callers wait for it until their deadline. Callers that ask for the same host share a lookup. Any thread.
+ * Looks up hosts by name. The system's lookup blocks for as long as it wants, and nothing ends it. So it runs on
+ * a daemon thread, and callers wait for it until their deadline. Callers that ask for the same host share a lookup.
+ * Any thread.
  *
- * <p>Bound: {@value #UNDER_WAY_MAX} lookups, each with a thread; as many as a fabric has connections, unless it is configured for more.
- * A lookup counts until the system has ended it.
+ * <p>Bound: {@value #UNDER_WAY_MAX} lookups, each with a thread: as many as a fabric has connections by default. A
+ * lookup counts until the system has ended it.
  */
 final class HostLookups {
     static final int UNDER_WAY_MAX = 256;
@@ -44,7 +45,8 @@ final class HostLookups {
     /**
      * The addresses of a host, in the system's order. Returns at once if {@code host} is an address itself.
      *
-     * @throws HandshakeException if there is none by the deadline, too many lookups are under way, or {@link #stop} was called
+     * @throws HandshakeException if there is none by the deadline, too many lookups are under way, or {@link #stop}
+     *     was called
      */
     InetAddress[] find(String host, Deadline deadline) {
         try {

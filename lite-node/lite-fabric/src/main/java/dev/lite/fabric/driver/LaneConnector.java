@@ -26,7 +26,8 @@ import org.slf4j.LoggerFactory;
  * Thread-safe.
  *
  * <p><b>Bounds.</b> {@link Strangers} limits the accepted lanes whose peers have not proved yet that they know the secret. Each lasts at
- * most half as long as a handshake may take. After that proof, as many lanes may be in their handshakes as all connections have together.
+ * most half as long as a handshake may take. After that proof, as many lanes may be in their handshakes as all
+ * connections have together.
  *
  * @param <E> the driver's endpoints
  * @param <L> what its connections consist of
@@ -42,8 +43,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     @FunctionalInterface
     public interface Opener<K> {
         /**
-         * Blocks at most until the deadline. What {@link #interrupt} must end belongs into {@link #channel}, which makes the lane ready to
-         * carry messages.
+         * Blocks at most until the deadline. What {@link #interrupt} must end belongs into {@link #channel}, which
+         * makes the lane ready to carry messages.
          */
         K open(Deadline deadline);
     }
@@ -64,6 +65,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     private final Strangers strangers;
     /** For the accepted lanes whose peers have proved that they know the secret: each has a thread. */
     private final Semaphore proved;
+
     private final int provedMax;
     private final RepeatedLines lines = new RepeatedLines(LINES_MAX, LINES_PERIOD);
     private final LaneAssemblies<K> assemblies = new LaneAssemblies<>();
@@ -106,7 +108,10 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      */
     protected abstract Opener<K> resolve(String address, Deadline deadline);
 
-    /** The channel for the handshake on a lane, which can carry messages then. Called once for each; may block until the deadline. */
+    /**
+     * Makes a lane ready to carry messages, and returns the channel for its handshake. Called once for each; may block
+     * until the deadline.
+     */
     protected abstract MessageChannel channel(K lane, Deadline deadline);
 
     /** The peer's address, for messages. */
@@ -444,8 +449,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     }
 
     /**
-     * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal. Blocks until the deadline or {@link #stop} if the host is a
-     * name.
+     * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal. For a name, it blocks until the deadline
+     * or {@link #stop}.
      *
      * @param usable selects the usable addresses of a host
      * @param kind the name of that kind of address, for messages

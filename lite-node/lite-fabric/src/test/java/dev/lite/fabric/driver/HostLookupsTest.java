@@ -43,9 +43,9 @@ class HostLookupsTest {
     }
 
     private CompletableFuture<InetAddress[]> finding(String host) {
-        return CompletableFuture.supplyAsync(() -> lookups.find(host, soon()), task -> Thread.ofPlatform()
-                .daemon()
-                .start(task));
+        return CompletableFuture.supplyAsync(
+                () -> lookups.find(host, soon()),
+                task -> Thread.ofPlatform().daemon().start(task));
     }
 
     private void refused(String host, Deadline deadline, String words) {
@@ -56,9 +56,12 @@ class HostLookupsTest {
 
     @Test
     void anAddressNeedsNoLookup() {
-        assertThat(lookups.find("10.1.2.3", PASSED)).extracting(InetAddress::getHostAddress).containsExactly("10.1.2.3");
-        assertThat(lookups.find("::1", PASSED)).singleElement().satisfies(found -> assertThat(found.isLoopbackAddress())
-                .isTrue());
+        assertThat(lookups.find("10.1.2.3", PASSED))
+                .extracting(InetAddress::getHostAddress)
+                .containsExactly("10.1.2.3");
+        assertThat(lookups.find("::1", PASSED))
+                .singleElement()
+                .satisfies(found -> assertThat(found.isLoopbackAddress()).isTrue());
         assertThat(asked).isEmpty();
     }
 
@@ -105,7 +108,10 @@ class HostLookupsTest {
         var waits = finding("slow");
         Waits.until("it is under way", () -> !asked.isEmpty());
         lookups.stop();
-        assertThat(waits).failsWithin(Waits.seconds(10)).withThrowableThat().withMessageContaining("this node closed the fabric");
+        assertThat(waits)
+                .failsWithin(Waits.seconds(10))
+                .withThrowableThat()
+                .withMessageContaining("this node closed the fabric");
         refused("another", soon(), "this node closed the fabric");
         assertThat(lookups.find("10.1.2.3", PASSED)).hasSize(1);
     }

@@ -177,9 +177,7 @@ class LaneConnectorTest {
         }
 
         TestConnector(HostLookups lookups) {
-            this(
-                    new Connections<>("fake", "alpha", new ConnectionLimits(1, 10_000), recorder, recorder),
-                    lookups);
+            this(new Connections<>("fake", "alpha", new ConnectionLimits(1, 10_000), recorder, recorder), lookups);
         }
 
         TestConnector(FabricIdentity identity) {
