@@ -193,11 +193,10 @@ public final class BulkOperations {
                     "memcpy within %s: %d bytes from offset %d and from offset %d overlap; use memmove instead"
                             .formatted(source, length, sourceOffset, targetOffset));
         }
-        long timeoutNs = Math.max(1, deadline.remainingNs());
         if (target.needsFabric()) { // then the copy uses the link, wherever the source lies
-            target.admit(low, Permission.WRITE.bit(), targetOffset, length, timeoutNs);
+            Deadline unused = target.admit(low, Permission.WRITE.bit(), targetOffset, length, deadline, 0);
         } else {
-            source.admit(low, Permission.READ.bit(), sourceOffset, length, timeoutNs);
+            Deadline unused = source.admit(low, Permission.READ.bit(), sourceOffset, length, deadline, 0);
         }
         if (copyNow(low, source, sourceOffset, target, targetOffset, length)) {
             return;

@@ -6,9 +6,11 @@ import dev.lite.api.Permission;
 import dev.lite.api.Priority;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.tier.Access;
 import dev.lite.tier.TierHandle;
+import dev.lite.tier.memory.SliceOperations.Checked;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -80,23 +82,23 @@ public final class LowMapping implements TierHandle {
     @Override
     public void read(long offset, MemorySegment destination) {
         Segments.requireWritable("destination", destination);
-        mapping.read(true, offset, destination, 0, destination.byteSize(), 0);
+        mapping.read(true, offset, destination, 0, destination.byteSize(), null, 0);
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
         Segments.requireReadable("source", source);
-        mapping.write(true, offset, source, 0, source.byteSize(), 0);
+        mapping.write(true, offset, source, 0, source.byteSize(), null, 0);
     }
 
     @Override
     public void read(long offset, long address, long length, long timeoutNs) {
-        mapping.read(true, offset, RawMemory.all(), address, length, timeoutNs);
+        mapping.read(true, offset, RawMemory.all(), address, length, null, timeoutNs);
     }
 
     @Override
     public void write(long offset, long address, long length, long timeoutNs) {
-        mapping.write(true, offset, RawMemory.all(), address, length, timeoutNs);
+        mapping.write(true, offset, RawMemory.all(), address, length, null, timeoutNs);
     }
 
     @Override
@@ -111,26 +113,26 @@ public final class LowMapping implements TierHandle {
 
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
-        List<LmrSlice> mine = SliceOperations.checked(mapping, Permission.READ.bit(), slices);
-        return begin(() -> SliceOperations.readAll(mapping, true, mine));
+        return begin(SliceOperations.checked(mapping, Permission.READ.bit(), slices), SliceOperations::readAll);
     }
 
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
-        List<LmrSlice> mine = SliceOperations.checked(mapping, Permission.WRITE.bit(), slices);
-        return begin(() -> SliceOperations.writeAll(mapping, true, mine));
+        return begin(SliceOperations.checked(mapping, Permission.WRITE.bit(), slices), SliceOperations::writeAll);
     }
 
-    private CompletableFuture<@Nullable Void> begin(Runnable transfer) {
+    private CompletableFuture<@Nullable Void> begin(Checked checked, SliceOperations.Transfers transfers) {
         AsyncOperations async = mapping.handleOwner().async();
-        AsyncOperations.Operation opened = async.open(mapping.deadline().remaining());
-        async.run(opened, transfer);
+        Deadline deadline = mapping.deadline(checked.deadline());
+        AsyncOperations.Operation opened = async.open(deadline.remaining());
+        Checked begun = new Checked(checked.slices(), deadline);
+        async.run(opened, () -> transfers.run(mapping, true, begun));
         return opened.future();
     }
 
     @Override
     public boolean tryStart(Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
-        return mapping.tryStart(true, access, timeoutNs, soon, ended);
+        return mapping.tryStart(true, access, null, timeoutNs, soon, ended);
     }
 
     @Override

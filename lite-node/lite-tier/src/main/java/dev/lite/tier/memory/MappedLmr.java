@@ -277,9 +277,16 @@ final class MappedLmr {
     }
 
     /** Reads through the fabric, after {@link #beginPosted}. */
-    void readPosted(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+    void readPosted(
+            boolean low,
+            long offset,
+            MemorySegment destination,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
         try {
-            Deadline deadline = deadline(timeoutNs);
+            Deadline deadline = deadline(begun, timeoutNs);
             MappedPlaces where = placed;
             for (long done = 0; done < length; ) {
                 long place = where.place(offset + done);
@@ -307,9 +314,16 @@ final class MappedLmr {
     }
 
     /** Writes through the fabric, after {@link #beginPosted}. */
-    void writePosted(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
+    void writePosted(
+            boolean low,
+            long offset,
+            MemorySegment source,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
         try {
-            Deadline deadline = deadline(timeoutNs);
+            Deadline deadline = deadline(begun, timeoutNs);
             MappedPlaces where = placed;
             for (long done = 0; done < length; ) {
                 long place = where.place(offset + done);
@@ -362,7 +376,12 @@ final class MappedLmr {
      * @return false if the access did not start; then the caller must call {@link #endPosted}
      */
     boolean tryPost(
-            boolean low, Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
+            boolean low,
+            Access access,
+            @Nullable Deadline begun,
+            long timeoutNs,
+            boolean soon,
+            Consumer<@Nullable RuntimeException> ended) {
         MappedPlaces where = placed;
         long length = access.length();
         if (length == 0) {
@@ -377,7 +396,7 @@ final class MappedLmr {
                         Layout.nodeOf(place),
                         where.arenaOf(place),
                         access.at(Layout.offsetOf(place)),
-                        deadline(timeoutNs),
+                        deadline(begun, timeoutNs),
                         soon,
                         afterPosted(ended));
     }
@@ -390,7 +409,7 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#fetchAdd} through the fabric, after {@link #beginPosted}. */
-    long fetchAddPosted(boolean low, long place, long delta, @Nullable Deadline deadline, long timeoutNs) {
+    long fetchAddPosted(boolean low, long place, long delta, @Nullable Deadline begun, long timeoutNs) {
         try {
             MappedPlaces where = placed;
             return owner.remoteMemory(low)
@@ -399,7 +418,7 @@ final class MappedLmr {
                             where.arenaOf(place),
                             Layout.offsetOf(place),
                             delta,
-                            deadline != null ? deadline : deadline(timeoutNs));
+                            deadline(begun, timeoutNs));
         } catch (LmrUnavailableException e) {
             throw named(e);
         } finally {
@@ -408,8 +427,7 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#testSet} through the fabric, after {@link #beginPosted}. */
-    long testSetPosted(
-            boolean low, long place, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
+    long testSetPosted(boolean low, long place, long expected, long value, @Nullable Deadline begun, long timeoutNs) {
         try {
             MappedPlaces where = placed;
             return owner.remoteMemory(low)
@@ -419,7 +437,7 @@ final class MappedLmr {
                             Layout.offsetOf(place),
                             expected,
                             value,
-                            deadline != null ? deadline : deadline(timeoutNs));
+                            deadline(begun, timeoutNs));
         } catch (LmrUnavailableException e) {
             throw named(e);
         } finally {
@@ -432,8 +450,16 @@ final class MappedLmr {
         return new LmrUnavailableException("%s: %s".formatted(this, e.getMessage()), e);
     }
 
-    /** The deadline of an operation that begins now and may take {@code timeoutNs}; 0 means the owner's deadline. */
-    Deadline deadline(long timeoutNs) {
+    /**
+     * The deadline of an operation that waits now.
+     *
+     * @param begun the deadline if the operation has waited before, so that all of its waits have the same; else null
+     * @param timeoutNs of a deadline that begins now; 0 means the owner's
+     */
+    Deadline deadline(@Nullable Deadline begun, long timeoutNs) {
+        if (begun != null) {
+            return begun;
+        }
         Deadline last = lastDeadline;
         Deadline deadline = Deadline.about(timeoutNs == 0 ? owner.deadline() : Duration.ofNanos(timeoutNs), last);
         if (deadline != last) {

@@ -107,12 +107,13 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
-        read(offset, destination, 0);
+        read(offset, destination, null);
     }
 
-    void read(long offset, MemorySegment destination, long timeoutNs) {
+    /** @param begun the deadline if it has begun */
+    void read(long offset, MemorySegment destination, @Nullable Deadline begun) {
         try {
-            read(offset, destination, 0, destination.byteSize(), timeoutNs);
+            read(offset, destination, 0, destination.byteSize(), begun, 0);
         } catch (IllegalArgumentException | IllegalStateException | NullPointerException | WrongThreadException e) {
             Segments.requireWritable("destination", destination); // only now: the copy checks it, too
             throw e;
@@ -121,12 +122,13 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void write(long offset, MemorySegment source) {
-        write(offset, source, 0);
+        write(offset, source, null);
     }
 
-    void write(long offset, MemorySegment source, long timeoutNs) {
+    /** @param begun the deadline if it has begun */
+    void write(long offset, MemorySegment source, @Nullable Deadline begun) {
         try {
-            write(offset, source, 0, source.byteSize(), timeoutNs);
+            write(offset, source, 0, source.byteSize(), begun, 0);
         } catch (IllegalArgumentException | IllegalStateException | NullPointerException | WrongThreadException e) {
             Segments.requireReadable("source", source);
             throw e;
@@ -135,48 +137,71 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void read(long offset, long address, long length, long timeoutNs) {
-        read(offset, ALL, address, length, timeoutNs);
+        read(offset, ALL, address, length, null, timeoutNs);
     }
 
     @Override
     public void write(long offset, long address, long length, long timeoutNs) {
-        write(offset, ALL, address, length, timeoutNs);
+        write(offset, ALL, address, length, null, timeoutNs);
     }
 
-    private void read(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+    private void read(
+            long offset, MemorySegment destination, long at, long length, @Nullable Deadline begun, long timeoutNs) {
         if (base == 0) {
-            read(false, offset, destination, at, length, timeoutNs);
+            read(false, offset, destination, at, length, begun, timeoutNs);
         } else {
-            readAdmitted(false, offset, destination, at, length, timeoutNs);
+            readAdmitted(false, offset, destination, at, length, begun, timeoutNs);
         }
     }
 
     /** A read that may have to ask first. */
-    void read(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
-        Admission admission = admission(low, READ, offset, length, timeoutNs);
+    void read(
+            boolean low,
+            long offset,
+            MemorySegment destination,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
+        Admission admission = rest().owner().admission(low);
         if (admission == null) {
-            readAdmitted(low, offset, destination, at, length, timeoutNs);
+            readAdmitted(low, offset, destination, at, length, begun, timeoutNs);
             return;
         }
         boolean mapped = isMapped();
-        long begun = admission.begin(mapped);
+        Deadline deadline = takePermits(admission, mapped, READ, offset, length, begun, timeoutNs);
+        long beginNs = admission.begin(mapped);
         try {
-            readAdmitted(low, offset, destination, at, length, timeoutNs);
+            readAdmitted(low, offset, destination, at, length, deadline, timeoutNs);
         } finally {
-            admission.end(mapped, length, begun);
+            admission.end(mapped, length, beginNs);
         }
     }
 
     private void readAdmitted(
-            boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+            boolean low,
+            long offset,
+            MemorySegment destination,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
         try {
-            readNow(low, offset, destination, at, length, timeoutNs);
+            readNow(low, offset, destination, at, length, begun, timeoutNs);
         } catch (Moving paused) {
-            afterMove(timeoutNs, () -> readNow(low, offset, destination, at, length, timeoutNs));
+            Deadline deadline = rest().deadline(begun, timeoutNs);
+            afterMove(deadline, () -> readNow(low, offset, destination, at, length, deadline, 0));
         }
     }
 
-    private void readNow(boolean low, long offset, MemorySegment destination, long at, long length, long timeoutNs) {
+    private void readNow(
+            boolean low,
+            long offset,
+            MemorySegment destination,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
         long slot = InFlight.enter(number(low));
         try {
             check(READ, offset, length);
@@ -191,42 +216,66 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        rest().readPosted(low, offset, destination, at, length, timeoutNs);
+        rest().readPosted(low, offset, destination, at, length, begun, timeoutNs);
     }
 
-    private void write(long offset, MemorySegment source, long at, long length, long timeoutNs) {
+    private void write(
+            long offset, MemorySegment source, long at, long length, @Nullable Deadline begun, long timeoutNs) {
         if (base == 0) {
-            write(false, offset, source, at, length, timeoutNs);
+            write(false, offset, source, at, length, begun, timeoutNs);
         } else {
-            writeAdmitted(false, offset, source, at, length, timeoutNs);
+            writeAdmitted(false, offset, source, at, length, begun, timeoutNs);
         }
     }
 
     /** A write that may have to ask first. */
-    void write(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
-        Admission admission = admission(low, WRITE, offset, length, timeoutNs);
+    void write(
+            boolean low,
+            long offset,
+            MemorySegment source,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
+        Admission admission = rest().owner().admission(low);
         if (admission == null) {
-            writeAdmitted(low, offset, source, at, length, timeoutNs);
+            writeAdmitted(low, offset, source, at, length, begun, timeoutNs);
             return;
         }
         boolean mapped = isMapped();
-        long begun = admission.begin(mapped);
+        Deadline deadline = takePermits(admission, mapped, WRITE, offset, length, begun, timeoutNs);
+        long beginNs = admission.begin(mapped);
         try {
-            writeAdmitted(low, offset, source, at, length, timeoutNs);
+            writeAdmitted(low, offset, source, at, length, deadline, timeoutNs);
         } finally {
-            admission.end(mapped, length, begun);
+            admission.end(mapped, length, beginNs);
         }
     }
 
-    private void writeAdmitted(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
+    private void writeAdmitted(
+            boolean low,
+            long offset,
+            MemorySegment source,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
         try {
-            writeNow(low, offset, source, at, length, timeoutNs);
+            writeNow(low, offset, source, at, length, begun, timeoutNs);
         } catch (Moving paused) {
-            afterMove(timeoutNs, () -> writeNow(low, offset, source, at, length, timeoutNs));
+            Deadline deadline = rest().deadline(begun, timeoutNs);
+            afterMove(deadline, () -> writeNow(low, offset, source, at, length, deadline, 0));
         }
     }
 
-    private void writeNow(boolean low, long offset, MemorySegment source, long at, long length, long timeoutNs) {
+    private void writeNow(
+            boolean low,
+            long offset,
+            MemorySegment source,
+            long at,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
         long slot = InFlight.enter(number(low));
         try {
             check(WRITE, offset, length);
@@ -241,40 +290,61 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        rest().writePosted(low, offset, source, at, length, timeoutNs);
+        rest().writePosted(low, offset, source, at, length, begun, timeoutNs);
     }
 
     /**
-     * What an operation must tell of its begin and end, after it has taken its permits; null: nothing. A refused operation
-     * takes none. Not inside an in-flight slot: it may wait.
+     * Takes the permits of an operation. A refused operation takes none. Not inside an in-flight slot: it may wait.
+     *
+     * <p>An operation has one deadline for all of its waits. It begins with the first wait, since a short copy in mapped
+     * memory takes less time than a look at the clock.
+     *
+     * @param begun the deadline if it has begun, as everywhere here
+     * @param timeoutNs of a deadline that has not begun; 0 for the owner's
+     * @return the deadline; null if it has still not begun
      */
-    private @Nullable Admission admission(boolean low, int needed, long offset, long length, long timeoutNs) {
+    private @Nullable Deadline takePermits(
+            Admission admission,
+            boolean mapped,
+            int needed,
+            long offset,
+            long length,
+            @Nullable Deadline begun,
+            long timeoutNs) {
+        if (!admission.isLimited(mapped)) {
+            return begun;
+        }
+        Deadline deadline = checkNow(needed, offset, length, begun, timeoutNs);
+        if (admission.tryTake(mapped, length)) {
+            return deadline;
+        }
+        Deadline started = rest().deadline(deadline, timeoutNs);
+        admission.take(mapped, length, started);
+        return started;
+    }
+
+    /**
+     * {@link #admit} for an operation on a word of mapped memory; otherwise it is a read or a write, which asks itself.
+     *
+     * @return as of {@link #takePermits}
+     */
+    @Nullable
+    Deadline admitWord(boolean low, int needed, long offset, long length) {
+        return (base == 0 || low) && isMapped() ? admit(low, needed, offset, length, null, 0) : null;
+    }
+
+    /**
+     * {@link #takePermits} of an atomic operation, or of one that other nodes carry out; it is not measured.
+     *
+     * @return as of {@link #takePermits}
+     */
+    @Nullable
+    Deadline admit(boolean low, int needed, long offset, long length, @Nullable Deadline begun, long timeoutNs) {
+        if (base != 0 && !low) {
+            return begun;
+        }
         Admission admission = rest().owner().admission(low);
-        if (admission == null) {
-            return null;
-        }
-        boolean mapped = isMapped();
-        if (admission.isLimited(mapped)) {
-            checkNow(needed, offset, length);
-            if (!admission.tryTake(mapped, length)) {
-                admission.take(mapped, length, rest().deadline(timeoutNs)); // a deadline reads the clock
-            }
-        }
-        return admission;
-    }
-
-    /** {@link #admission} of an operation on a word of mapped memory; otherwise it is a read or a write, which asks itself. */
-    void admitWord(boolean low, int needed, long offset, long length) {
-        if ((base == 0 || low) && isMapped()) {
-            Admission unused = admission(low, needed, offset, length, 0);
-        }
-    }
-
-    /** {@link #admission} of an atomic operation, or of one that other nodes carry out; it is not measured. */
-    void admit(boolean low, int needed, long offset, long length, long timeoutNs) {
-        if (base == 0 || low) {
-            Admission unused = admission(low, needed, offset, length, timeoutNs);
-        }
+        return admission == null ? begun : takePermits(admission, isMapped(), needed, offset, length, begun, timeoutNs);
     }
 
     private boolean isMapped() {
@@ -318,7 +388,7 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * {@link #fetchAdd(long, long)} with its own deadline. The deadline applies only to a word behind a fabric.
+     * {@link #fetchAdd(long, long)} with its own deadline. A word of mapped memory needs none, unless it moves.
      *
      * @param deadline null for the owner's deadline
      */
@@ -331,17 +401,18 @@ public final class Mapping implements TierHandle {
     }
 
     long fetchAdd(boolean low, long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
-        admit(low, ATOMIC, offset, Long.BYTES, timeoutNs);
+        Deadline begun = admit(low, ATOMIC, offset, Long.BYTES, deadline, timeoutNs);
         try {
-            return fetchAddNow(low, offset, delta, deadline, timeoutNs);
+            return fetchAddNow(low, offset, delta, begun, timeoutNs);
         } catch (Moving paused) {
+            Deadline left = rest().deadline(begun, timeoutNs);
             long[] before = new long[1];
-            afterMove(timeoutNs, () -> before[0] = fetchAddNow(low, offset, delta, deadline, timeoutNs));
+            afterMove(left, () -> before[0] = fetchAddNow(low, offset, delta, left, 0));
             return before[0];
         }
     }
 
-    private long fetchAddNow(boolean low, long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
+    private long fetchAddNow(boolean low, long offset, long delta, @Nullable Deadline begun, long timeoutNs) {
         long place;
         long slot = InFlight.enter(number(low));
         try {
@@ -355,7 +426,7 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().fetchAddPosted(low, place, delta, deadline, timeoutNs);
+        return rest().fetchAddPosted(low, place, delta, begun, timeoutNs);
     }
 
     @Override
@@ -378,18 +449,19 @@ public final class Mapping implements TierHandle {
     }
 
     long testSet(boolean low, long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
-        admit(low, ATOMIC, offset, Long.BYTES, timeoutNs);
+        Deadline begun = admit(low, ATOMIC, offset, Long.BYTES, deadline, timeoutNs);
         try {
-            return testSetNow(low, offset, expected, value, deadline, timeoutNs);
+            return testSetNow(low, offset, expected, value, begun, timeoutNs);
         } catch (Moving paused) {
+            Deadline left = rest().deadline(begun, timeoutNs);
             long[] before = new long[1];
-            afterMove(timeoutNs, () -> before[0] = testSetNow(low, offset, expected, value, deadline, timeoutNs));
+            afterMove(left, () -> before[0] = testSetNow(low, offset, expected, value, left, 0));
             return before[0];
         }
     }
 
     private long testSetNow(
-            boolean low, long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
+            boolean low, long offset, long expected, long value, @Nullable Deadline begun, long timeoutNs) {
         long place;
         long slot = InFlight.enter(number(low));
         try {
@@ -403,7 +475,7 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().testSetPosted(low, place, expected, value, deadline, timeoutNs);
+        return rest().testSetPosted(low, place, expected, value, begun, timeoutNs);
     }
 
     @Override
@@ -447,8 +519,7 @@ public final class Mapping implements TierHandle {
      * Waits for the end of a move and then runs the operation that met it. Repeats if the operation meets another move.
      * This loop is a separate method so that the operations compile without a loop.
      */
-    private void afterMove(long timeoutNs, Runnable operation) {
-        Deadline deadline = rest().deadline(timeoutNs);
+    private void afterMove(Deadline deadline, Runnable operation) {
         while (true) {
             rest().awaitResumed(deadline);
             try {
@@ -475,11 +546,11 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    private void checkMaster() {
+    private void checkMaster(Deadline deadline) {
         try {
             check(Permission.MASTER.bit(), 0, 0);
         } catch (Moving paused) {
-            afterMove(0, () -> check(Permission.MASTER.bit(), 0, 0));
+            afterMove(deadline, () -> check(Permission.MASTER.bit(), 0, 0));
         }
     }
 
@@ -503,12 +574,20 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    /** Checks rights and bounds, after the end of a move. */
-    void checkNow(int needed, long offset, long length) {
+    /**
+     * Checks rights and bounds, after the end of a move.
+     *
+     * @return as of {@link #takePermits}
+     */
+    @Nullable
+    Deadline checkNow(int needed, long offset, long length, @Nullable Deadline begun, long timeoutNs) {
         try {
             checkInFlight(needed, offset, length);
+            return begun;
         } catch (Moving paused) {
-            afterMove(0, () -> checkInFlight(needed, offset, length));
+            Deadline deadline = rest().deadline(begun, timeoutNs);
+            afterMove(deadline, () -> checkInFlight(needed, offset, length));
+            return deadline;
         }
     }
 
@@ -563,9 +642,9 @@ public final class Mapping implements TierHandle {
     }
 
     void memset(boolean low, long offset, long length, byte value, long timeoutNs) {
-        admit(low, WRITE, offset, length, timeoutNs);
+        Deadline begun = admit(low, WRITE, offset, length, null, timeoutNs);
         if (!BulkOperations.memsetNow(this, low, offset, length, value)) {
-            BulkOperations.memset(this, offset, length, value, rest().deadline(timeoutNs));
+            BulkOperations.memset(this, offset, length, value, rest().deadline(begun, timeoutNs));
         }
     }
 
@@ -605,11 +684,16 @@ public final class Mapping implements TierHandle {
 
     @Override
     public boolean tryStart(Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
-        return tryStart(false, access, timeoutNs, soon, ended);
+        return tryStart(false, access, null, timeoutNs, soon, ended);
     }
 
     boolean tryStart(
-            boolean low, Access access, long timeoutNs, boolean soon, Consumer<@Nullable RuntimeException> ended) {
+            boolean low,
+            Access access,
+            @Nullable Deadline begun,
+            long timeoutNs,
+            boolean soon,
+            Consumer<@Nullable RuntimeException> ended) {
         boolean atomic = access.operation().isAtomic();
         boolean misaligned = atomic && (access.offset() & (Long.BYTES - 1)) != 0;
         if (misaligned // the operation that waits refuses it
@@ -618,13 +702,13 @@ public final class Mapping implements TierHandle {
                 || !tryHold(needed(access.operation()), access.offset(), access.length())) {
             return false;
         }
-        boolean begun = false;
+        boolean started = false;
         try {
             Consumer<@Nullable RuntimeException> then = atomic ? ended : counted(low, access.length(), ended);
-            begun = rest().tryPost(low, access, timeoutNs, soon, then);
-            return begun;
+            started = rest().tryPost(low, access, begun, timeoutNs, soon, then);
+            return started;
         } finally {
-            if (!begun) {
+            if (!started) {
                 endHold();
             }
         }
@@ -653,7 +737,12 @@ public final class Mapping implements TierHandle {
 
     /** The deadline of an operation that begins now. */
     Deadline deadline() {
-        return rest().deadline(0);
+        return deadline(null);
+    }
+
+    /** The deadline of an operation that has begun, or begins now. */
+    Deadline deadline(@Nullable Deadline begun) {
+        return rest().deadline(begun, 0);
     }
 
     @Override
@@ -664,8 +753,9 @@ public final class Mapping implements TierHandle {
     @Override
     public void grant(String principal, Set<Permission> permissions, Duration deadline) {
         Set<Permission> granted = LmrHandle.checkGrant(principal, permissions);
-        checkMaster();
-        handleOwner().grant(this, principal, granted, Deadline.in(deadline));
+        Deadline until = Deadline.in(deadline);
+        checkMaster(until);
+        handleOwner().grant(this, principal, granted, until);
     }
 
     @Override
@@ -676,8 +766,9 @@ public final class Mapping implements TierHandle {
     @Override
     public void moveTo(String node, Duration deadline) {
         NodeInfo.checkName(node);
-        checkMaster();
-        handleOwner().moveTo(this, node, Deadline.in(deadline));
+        Deadline until = Deadline.in(deadline);
+        checkMaster(until);
+        handleOwner().moveTo(this, node, until);
     }
 
     /** The number in {@link InFlight}. */
@@ -712,7 +803,7 @@ public final class Mapping implements TierHandle {
 
     @Override
     public List<Extent> extents() {
-        checkMaster();
+        checkMaster(deadline());
         return Layout.extents(rest().lmr(), owner()::nodeName);
     }
 
@@ -739,8 +830,9 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void free(Duration deadline) {
-        checkMaster();
-        handleOwner().free(this, Deadline.in(deadline));
+        Deadline until = Deadline.in(deadline);
+        checkMaster(until);
+        handleOwner().free(this, until);
     }
 
     /** Records the outcome of an addition before {@link #awaitOperations} can return. */

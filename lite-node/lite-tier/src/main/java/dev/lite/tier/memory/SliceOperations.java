@@ -29,101 +29,110 @@ final class SliceOperations {
 
     /** With mapped memory, the transfer is complete when this returns. */
     static CompletableFuture<@Nullable Void> readAsync(Mapping mapping, List<LmrSlice> slices) {
-        List<LmrSlice> checked = checked(mapping, READ, slices);
-        return begin(mapping, READ, checked, () -> readAll(mapping, false, checked));
+        return begin(mapping, READ, checked(mapping, READ, slices), SliceOperations::readAll);
     }
 
     /** See {@link #readAsync}. */
     static CompletableFuture<@Nullable Void> writeAsync(Mapping mapping, List<LmrSlice> slices) {
-        List<LmrSlice> checked = checked(mapping, WRITE, slices);
-        return begin(mapping, WRITE, checked, () -> writeAll(mapping, false, checked));
+        return begin(mapping, WRITE, checked(mapping, WRITE, slices), SliceOperations::writeAll);
     }
 
     /** @param checked all of them share one deadline */
-    static void readAll(Mapping mapping, boolean low, List<LmrSlice> checked) {
+    static void readAll(Mapping mapping, boolean low, Checked checked) {
         transferAll(mapping, low, checked, SliceOperations::read);
     }
 
     /** @param checked all of them share one deadline */
-    static void writeAll(Mapping mapping, boolean low, List<LmrSlice> checked) {
+    static void writeAll(Mapping mapping, boolean low, Checked checked) {
         transferAll(mapping, low, checked, SliceOperations::write);
+    }
+
+    /**
+     * The slices of an operation.
+     *
+     * @param deadline its deadline if it has begun
+     */
+    record Checked(List<LmrSlice> slices, @Nullable Deadline deadline) {}
+
+    /** A transfer of all slices. */
+    @FunctionalInterface
+    interface Transfers {
+        void run(Mapping mapping, boolean low, Checked checked);
     }
 
     /** A transfer of one slice. */
     @FunctionalInterface
     private interface Transfer {
-        void run(Mapping mapping, boolean low, LmrSlice slice, long timeoutNs);
+        void run(Mapping mapping, boolean low, LmrSlice slice, @Nullable Deadline begun);
     }
 
     /**
      * The deadline begins with the first slice that may have to wait: a short copy in mapped memory takes less time
      * than a look at the clock.
      */
-    private static void transferAll(Mapping mapping, boolean low, List<LmrSlice> checked, Transfer transfer) {
-        @Nullable Deadline deadline = null;
-        for (LmrSlice slice : checked) {
-            long timeoutNs = 0;
+    private static void transferAll(Mapping mapping, boolean low, Checked checked, Transfer transfer) {
+        Deadline deadline = checked.deadline();
+        for (LmrSlice slice : checked.slices()) {
             if (mapping.needsFabric() || mapping.mustWait(low)) {
                 if (deadline == null) {
                     deadline = mapping.deadline();
-                } else {
-                    timeoutNs = leftNs(mapping, deadline);
+                } else if (deadline.passed()) {
+                    throw new LiteTimeoutException(deadline.expired("the slices of an operation on " + mapping));
                 }
             }
-            transfer.run(mapping, low, slice, timeoutNs);
+            transfer.run(mapping, low, slice, deadline);
         }
     }
 
-    private static long leftNs(Mapping mapping, Deadline deadline) {
-        long leftNs = deadline.remainingNs();
-        if (leftNs == 0) {
-            throw new LiteTimeoutException(deadline.expired("the further slices of an operation on " + mapping));
-        }
-        return leftNs;
-    }
-
-    private static void read(Mapping mapping, boolean low, LmrSlice slice, long timeoutNs) {
+    private static void read(Mapping mapping, boolean low, LmrSlice slice, @Nullable Deadline begun) {
         if (low) {
             long length = slice.segment().byteSize();
-            mapping.read(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
+            mapping.read(true, slice.offset(), slice.segment(), 0, length, begun, 0);
         } else {
-            mapping.read(slice.offset(), slice.segment(), timeoutNs);
+            mapping.read(slice.offset(), slice.segment(), begun);
         }
     }
 
-    private static void write(Mapping mapping, boolean low, LmrSlice slice, long timeoutNs) {
+    private static void write(Mapping mapping, boolean low, LmrSlice slice, @Nullable Deadline begun) {
         if (low) {
             long length = slice.segment().byteSize();
-            mapping.write(true, slice.offset(), slice.segment(), 0, length, timeoutNs);
+            mapping.write(true, slice.offset(), slice.segment(), 0, length, begun, 0);
         } else {
-            mapping.write(slice.offset(), slice.segment(), timeoutNs);
+            mapping.write(slice.offset(), slice.segment(), begun);
         }
     }
 
-    /**
-     * @param transfer the same operation, blocking: for slices of several pieces, or if it must wait before the post
-     */
+    /** @param transfers the same operation, blocking: for slices of several pieces, or if it must wait before the post */
     private static CompletableFuture<@Nullable Void> begin(
-            Mapping mapping, int needed, List<LmrSlice> checked, Runnable transfer) {
+            Mapping mapping, int needed, Checked checked, Transfers transfers) {
         if (mapping.placed().isDirect() && !mapping.mustWait()) {
-            transfer.run();
+            transfers.run(mapping, false, checked);
             return CompletableFuture.completedFuture(null);
         }
         AsyncOperations async = mapping.handleOwner().async();
-        AsyncOperations.Operation opened = async.open(mapping.deadline().remaining());
-        if (checked.size() != 1 || !tryBegin(mapping, needed, checked.getFirst(), async, opened)) {
-            async.run(opened, transfer);
+        Deadline deadline = mapping.deadline(checked.deadline());
+        AsyncOperations.Operation opened = async.open(deadline.remaining());
+        List<LmrSlice> slices = checked.slices();
+        if (slices.size() != 1 || !tryBegin(mapping, needed, slices.getFirst(), deadline, async, opened)) {
+            Checked begun = new Checked(slices, deadline);
+            async.run(opened, () -> transfers.run(mapping, false, begun));
         }
         return opened.future();
     }
 
     private static boolean tryBegin(
-            Mapping mapping, int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
+            Mapping mapping,
+            int needed,
+            LmrSlice slice,
+            Deadline deadline,
+            AsyncOperations async,
+            AsyncOperations.Operation opened) {
         try {
             Access access = needed == WRITE
                     ? Access.write(slice.offset(), slice.segment())
                     : Access.read(slice.offset(), slice.segment());
-            return mapping.tryStart(access, 0, async.isFollowed(), failure -> async.end(opened, failure, false));
+            return mapping.tryStart(
+                    false, access, deadline, 0, async.isFollowed(), failure -> async.end(opened, failure, false));
         } catch (RuntimeException | Error e) { // an Error: the segment is a file that was truncated
             async.end(opened, e, false);
             return true;
@@ -131,16 +140,17 @@ final class SliceOperations {
     }
 
     /** Checks all slices before the first transfer starts; copies the list, so that the caller cannot change it. */
-    static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
+    static Checked checked(Mapping mapping, int needed, List<LmrSlice> slices) {
         List<LmrSlice> copy = LmrHandle.checkSlices(slices);
+        Deadline deadline = null;
         for (LmrSlice slice : copy) {
             if (needed == READ) {
                 Segments.requireWritable("segment of a slice", slice.segment());
             } else {
                 Segments.requireReadable("segment of a slice", slice.segment());
             }
-            mapping.checkNow(needed, slice.offset(), slice.segment().byteSize());
+            deadline = mapping.checkNow(needed, slice.offset(), slice.segment().byteSize(), deadline, 0);
         }
-        return copy;
+        return new Checked(copy, deadline);
     }
 }

@@ -4,6 +4,7 @@ import dev.lite.api.LmrBoundsException;
 import dev.lite.api.Permission;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -20,7 +21,7 @@ final class WordOperations {
 
     static long getLong(Mapping mapping, boolean low, long offset) {
         requireAligned("getLong", mapping, offset, Long.BYTES);
-        mapping.admitWord(low, READ, offset, Long.BYTES);
+        Deadline begun = mapping.admitWord(low, READ, offset, Long.BYTES);
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -36,14 +37,14 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         long[] word = new long[1];
-        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Long.BYTES, 0);
+        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Long.BYTES, begun, 0);
         VarHandle.acquireFence();
         return word[0];
     }
 
     static void putLong(Mapping mapping, boolean low, long offset, long value) {
         requireAligned("putLong", mapping, offset, Long.BYTES);
-        mapping.admitWord(low, WRITE, offset, Long.BYTES);
+        Deadline begun = mapping.admitWord(low, WRITE, offset, Long.BYTES);
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -59,12 +60,12 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         VarHandle.releaseFence();
-        mapping.write(low, offset, MemorySegment.ofArray(new long[] {value}), 0, Long.BYTES, 0);
+        mapping.write(low, offset, MemorySegment.ofArray(new long[] {value}), 0, Long.BYTES, begun, 0);
     }
 
     static int getInt(Mapping mapping, boolean low, long offset) {
         requireAligned("getInt", mapping, offset, Integer.BYTES);
-        mapping.admitWord(low, READ, offset, Integer.BYTES);
+        Deadline begun = mapping.admitWord(low, READ, offset, Integer.BYTES);
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -80,14 +81,14 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         int[] word = new int[1];
-        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Integer.BYTES, 0);
+        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Integer.BYTES, begun, 0);
         VarHandle.acquireFence();
         return word[0];
     }
 
     static void putInt(Mapping mapping, boolean low, long offset, int value) {
         requireAligned("putInt", mapping, offset, Integer.BYTES);
-        mapping.admitWord(low, WRITE, offset, Integer.BYTES);
+        Deadline begun = mapping.admitWord(low, WRITE, offset, Integer.BYTES);
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -103,7 +104,7 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         VarHandle.releaseFence();
-        mapping.write(low, offset, MemorySegment.ofArray(new int[] {value}), 0, Integer.BYTES, 0);
+        mapping.write(low, offset, MemorySegment.ofArray(new int[] {value}), 0, Integer.BYTES, begun, 0);
     }
 
     private static void requireAligned(String what, Mapping mapping, long offset, int bytes) {

@@ -67,7 +67,8 @@ public final class SyncWord {
     }
 
     /**
-     * See {@link dev.lite.api.LmrHandle#fetchAdd}. The deadline applies only if the operation goes through a fabric.
+     * See {@link dev.lite.api.LmrHandle#fetchAdd}. The deadline applies if the operation goes through a fabric, or waits for
+     * the end of a move.
      */
     long fetchAdd(long delta, Deadline deadline) {
         return mapping.fetchAdd(0, delta, deadline == NO_WAIT ? null : deadline);
@@ -138,7 +139,7 @@ public final class SyncWord {
         return 1 << (int) (ticket & (Integer.SIZE - 1));
     }
 
-    /** See {@link dev.lite.api.LmrHandle#testSet}. The deadline applies only if the operation goes through a fabric. */
+    /** See {@link dev.lite.api.LmrHandle#testSet}. The deadline applies as in {@link #fetchAdd}. */
     long testSet(long expected, long value, Deadline deadline) {
         return mapping.testSet(0, expected, value, deadline == NO_WAIT ? null : deadline);
     }

@@ -25,6 +25,7 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
+import dev.lite.tier.TierHandle;
 import dev.lite.tier.testing.Seeds;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -38,12 +39,15 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiPredicate;
+import java.util.function.Consumer;
 import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -69,6 +73,8 @@ class MappingTest {
         private @Nullable Admission admission;
         private @Nullable RemoteMemory ofPriority;
         private Duration deadline = Waits.seconds(5);
+        private Consumer<Deadline> refresh = nothing -> {};
+        private final List<Deadline> frees = new ArrayList<>();
 
         @Override
         public @Nullable Admission admission(boolean low) {
@@ -112,7 +118,7 @@ class MappingTest {
 
         @Override
         public void refresh(@Nullable String name, long lmrId, Deadline deadline) {
-            // There is nothing to refresh.
+            refresh.accept(deadline);
         }
 
         @Override
@@ -137,6 +143,7 @@ class MappingTest {
 
         @Override
         public void free(Mapping mapping, Deadline deadline) {
+            frees.add(deadline);
             mapping.end(new LmrFreedException("the LMR was freed by a master"));
         }
     }
@@ -498,6 +505,110 @@ class MappingTest {
         handle.read(List.of(new LmrSlice(0, segment.asSlice(0, 1)), new LmrSlice(1, segment.asSlice(1, 1))));
         assertThat(both).containsExactly(1, 2);
     }
+
+    /** An operation waits for the end of a move, for permits, for the end of another move, and in the fabric. */
+    @ParameterizedTest
+    @EnumSource(Priority.class)
+    void allWaitsOfAnOperationHaveOneDeadline(Priority priority) {
+        List<Mapping> mappings = List.of(
+                oneExtent(4096, ALL),
+                mapping(4096, 62, List.of(new Share(1, ARENA, List.of(new Run(0, 4096, 0)))), node -> 0, ALL, null));
+        for (Mapping mapping : mappings) {
+            List<Deadline> waits = waitingFor(mapping);
+            TierHandle handle = mapping.withPriority(priority);
+            MemorySegment bytes = MemorySegment.ofArray(new byte[8]);
+            Map<String, Runnable> operations = new TreeMap<>();
+            operations.put("read", () -> handle.read(0, bytes));
+            operations.put("write", () -> handle.write(0, bytes));
+            operations.put("read of slices", () -> handle.read(List.of(new LmrSlice(0, bytes))));
+            operations.put("write of slices", () -> handle.write(List.of(new LmrSlice(0, bytes))));
+            operations.put("fetchAdd", () -> sink(handle.fetchAdd(0, 1)));
+            operations.put("testSet", () -> sink(handle.testSet(0, 1, 2)));
+            operations.put("getLong", () -> sink(handle.getLong(0)));
+            operations.put("putLong", () -> handle.putLong(0, 1));
+            operations.put("getInt", () -> sink(handle.getInt(0)));
+            operations.put("putInt", () -> handle.putInt(0, 1));
+            if (mapping == mappings.getFirst()) {
+                operations.put("memset", () -> handle.memset(0, 8, (byte) 1));
+            }
+            operations.forEach((name, operation) -> {
+                waits.clear();
+                mapping.pause();
+                operation.run();
+                assertThat(waits).as(name).isNotEmpty();
+                assertThat(waits.stream().map(Deadline::endNs).distinct())
+                        .as("the deadlines of the %d waits of a %s", waits.size(), name)
+                        .hasSize(1);
+            });
+            assertThat(waits)
+                    .as("mapped with high priority: it waits only for a move")
+                    .hasSizeGreaterThanOrEqualTo(mapping.isOneMappedExtent() && priority == Priority.HIGH ? 1 : 3);
+        }
+    }
+
+    @Test
+    void anOperationWithItsOwnDeadlineHasNoOtherOne() {
+        Mapping mapping = oneExtent(4096, ALL);
+        List<Deadline> waits = waitingFor(mapping);
+        Deadline given = Deadline.in(Waits.seconds(60));
+        mapping.pause();
+        sink(mapping.fetchAdd(0, 1, given));
+        mapping.pause();
+        sink(mapping.testSet(0, 1, 2, given));
+        mapping.pause();
+        BulkOperations.copy(true, mapping, 0, mapping, 64, 64, true, given);
+        assertThat(waits).hasSizeGreaterThanOrEqualTo(4).allMatch(deadline -> deadline == given);
+        waits.clear();
+        mapping.pause();
+        mapping.free(Waits.seconds(60));
+        assertThat(waits).hasSize(1).isEqualTo(owner.frees);
+    }
+
+    /**
+     * Makes operations wait wherever they can: permits come after a while, and then the LMR moves until it is read again
+     * whether it does.
+     *
+     * @return gets the deadlines of their waits
+     */
+    private List<Deadline> waitingFor(Mapping mapping) {
+        List<Deadline> waits = new ArrayList<>();
+        Duration longerThanADeadlineIsShared = owner.deadline.dividedBy(500);
+        LmrRecord lmr = mapping.lmr();
+        long[] places = Layout.places(lmr, node -> mapping.address());
+        owner.refresh = deadline -> {
+            waits.add(deadline);
+            Waits.pass(longerThanADeadlineIsShared);
+            mapping.resume(lmr, places, ALL);
+        };
+        owner.admission = proxy(Admission.class, (name, deadline) -> {
+            if (name.equals("take")) {
+                waits.add(deadline);
+                Waits.pass(longerThanADeadlineIsShared);
+                mapping.pause();
+            }
+            return name.equals("isLimited");
+        });
+        owner.ofPriority = proxy(RemoteMemory.class, (name, deadline) -> {
+            waits.add(deadline);
+            return false;
+        });
+        return waits;
+    }
+
+    /** @param answer given the method's name and last argument, which is a deadline if the method may wait */
+    private static <T> T proxy(Class<T> type, BiPredicate<String, Deadline> answer) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
+                    Object last = arguments[arguments.length - 1];
+                    Deadline deadline = last instanceof Deadline its ? its : Deadline.in(Duration.ZERO);
+                    boolean yes = answer.test(method.getName(), deadline);
+                    return method.getReturnType() == boolean.class
+                            ? yes
+                            : method.getReturnType() == long.class ? 0L : null;
+                }));
+    }
+
+    private static void sink(long ignored) {}
 
     private static LmrSlice slice(long offset, int value) {
         return new LmrSlice(offset, MemorySegment.ofArray(new byte[] {(byte) value}));
