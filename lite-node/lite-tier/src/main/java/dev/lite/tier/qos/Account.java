@@ -24,6 +24,11 @@ final class Account {
         return limiter.isLimited();
     }
 
+    /** {@link Limiter#number}. */
+    int limit() {
+        return limiter.number();
+    }
+
     /** The rate; 0: no limit. */
     long perSecond() {
         return limiter.perSecond();
@@ -62,7 +67,7 @@ final class Account {
         return tryTake(cost) || limiter.take(application, cost, deadline);
     }
 
-    /** Gives permits back that were taken for an operation that did not begin. */
+    /** Gives permits of this {@link #limit} back that were taken for an operation that did not begin. */
     void giveBack(long cost) {
         limiter.giveBack(application, cost);
     }

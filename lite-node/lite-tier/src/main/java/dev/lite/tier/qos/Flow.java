@@ -79,14 +79,14 @@ final class Flow implements Admission {
         if (quota != null && !quota.tryTake(cost)) {
             return false;
         }
-        boolean shared = mapped && share.isLimited();
+        int limit = mapped ? share.limit() : 0;
         if (!mapped || share.tryTake(cost)) {
             if (priority == Priority.HIGH || low(mapped).tryTake(cost)) {
                 return true;
             }
-            giveBack(shared, cost);
+            giveBack(limit, cost);
         } else {
-            giveBack(false, cost);
+            giveBack(0, cost);
         }
         return false;
     }
@@ -101,9 +101,9 @@ final class Flow implements Admission {
         if (quota != null && !quota.take(cost, deadline)) {
             throw refused(mapped, "the quota of \"%s\": %s".formatted(principal, text()), deadline);
         }
-        boolean shared = mapped && share.isLimited(); // asked now: a limit may begin during the wait for low priority
+        int limit = mapped ? share.limit() : 0; // asked now: a limit may begin during the wait for low priority
         if (mapped && !share.take(cost, deadline)) {
-            giveBack(false, cost);
+            giveBack(0, cost);
             throw refused(
                     true,
                     "each application of this priority is limited to %d bytes per second now"
@@ -112,7 +112,7 @@ final class Flow implements Admission {
         }
         Account account = low(mapped);
         if (priority == Priority.LOW && !account.take(cost, deadline)) {
-            giveBack(shared, cost);
+            giveBack(limit, cost);
             throw refused(
                     mapped,
                     "low priority is limited to %d bytes per second now".formatted(account.perSecond()),
@@ -121,9 +121,14 @@ final class Flow implements Admission {
         counts(mapped).queued(System.nanoTime() - beginNs);
     }
 
-    /** Gives back what an operation took before it was refused. */
-    private void giveBack(boolean toShare, long cost) {
-        if (toShare) {
+    /**
+     * Gives back what an operation took before it was refused.
+     *
+     * @param limit that of the share for which it took permits. If that has ended, those who waited for it took none, and
+     *     its permits are over. 0: none
+     */
+    private void giveBack(int limit, long cost) {
+        if (limit != 0 && limit == share.limit()) {
             share.giveBack(cost);
         }
         if (quota != null) {

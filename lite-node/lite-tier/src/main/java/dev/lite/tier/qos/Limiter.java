@@ -1,6 +1,7 @@
 package dev.lite.tier.qos;
 
 import dev.lite.os.waiting.Deadline;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,9 @@ final class Limiter {
     private final int savedBatches;
     private final AtomicLong balance = new AtomicLong();
     private final AtomicLong used = new AtomicLong();
+    /** How many limits have begun. */
+    private final AtomicInteger begun = new AtomicInteger();
+
     private final FairQueue queue = new FairQueue(new FairQueue.Room() {
         @Override
         public boolean take(long cost) {
@@ -65,6 +69,11 @@ final class Limiter {
         return permits != null;
     }
 
+    /** The number of the limit; 0: none. The permits of one limit are not those of the next. */
+    int number() {
+        return isLimited() ? begun.get() : 0;
+    }
+
     /** The rate; 0: no limit. */
     long perSecond() {
         return perSecond;
@@ -77,6 +86,7 @@ final class Limiter {
         if (now == null) {
             balance.set(0);
             usualBatch = 0;
+            begun.incrementAndGet();
             permits = source.apply(newPerSecond);
         } else {
             now.setPerSecond(newPerSecond);
@@ -145,7 +155,7 @@ final class Limiter {
         return tryTake(application, cost) || queue.await(queue.enter(application, cost), deadline);
     }
 
-    /** Gives permits back that were taken for an operation that did not begin. */
+    /** Gives permits of this limit back that were taken for an operation that did not begin. */
     void giveBack(Object application, long cost) {
         if (isLimited()) {
             queue.giveBack(application, cost);

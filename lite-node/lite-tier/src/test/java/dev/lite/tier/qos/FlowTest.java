@@ -43,4 +43,23 @@ class FlowTest {
         assertThat(share.used()).isZero();
         assertThat(share.tryTake("another", 1)).as("a permit").isFalse();
     }
+
+    /** A limit that ends lets all operations continue that wait for it, without its permits. */
+    @Test
+    void aRefusedOperationGivesNothingBackToALimitThatBeganAfterItsOwn() {
+        low.limit(PER_SECOND);
+        share.limit(PER_SECOND);
+        Thread waits = Thread.ofPlatform()
+                .daemon()
+                .start(() -> assertThatExceptionOfType(LmrUnavailableException.class)
+                        .isThrownBy(() -> flow.take(true, 4096, LONG)));
+        Waits.until("it waits", () -> waits.getState() == Thread.State.TIMED_WAITING);
+        share.unlimit();
+        share.limit(PER_SECOND);
+        waits.interrupt();
+        Waits.join(waits);
+
+        assertThat(share.used()).isZero();
+        assertThat(share.tryTake("another", 1)).as("a permit").isFalse();
+    }
 }
