@@ -3,9 +3,11 @@ package dev.lite.tier.session;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtLock;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -319,8 +321,7 @@ final class SessionLocks {
         Attempt begun = beginAttempt(number, attempt);
         try {
             requireNoneLost();
-            // Opening the lock again and waiting have the deadline each. One that is open is found at once.
-            HeldLock held = sync.lock(begun.name(), deadline).acquire(deadline);
+            HeldLock held = acquire(begun.name(), deadline);
             if (!enter(begun, held)) {
                 return 0;
             }
@@ -332,6 +333,17 @@ final class SessionLocks {
         } finally {
             begun.end();
         }
+    }
+
+    /** Opening the lock again and waiting have one deadline together: else a ticket waits that the application has given up. */
+    private HeldLock acquire(String name, Duration deadline) {
+        Deadline until = Deadline.in(deadline);
+        LtLock lock = sync.lock(name, deadline);
+        Duration left = until.remaining();
+        if (left.isZero()) {
+            throw new LiteTimeoutException(until.expired("opening lock \"%s\"".formatted(name)));
+        }
+        return lock.acquire(left);
     }
 
     /** Enters a lock, or releases it if the attempt was cancelled; returns false then. */

@@ -10,6 +10,8 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.TierSync;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -159,5 +161,27 @@ class CancelledLocksTest {
         assertThat(closed).hasValue(0);
         locks.cancel(number, 2);
         assertThat(closed).hasValue(1);
+    }
+
+    /** Else the node waits with a ticket for an application that has given up. */
+    @Test
+    void openingALockAgainAndWaitingForItHaveOneDeadline() {
+        Duration opening = Duration.ofMillis(50);
+        List<Duration> waits = new ArrayList<>();
+        LtLock lock = (LtLock) Proxy.newProxyInstance(
+                LtLock.class.getClassLoader(), new Class<?>[] {LtLock.class}, (proxy, method, arguments) -> {
+                    waits.add((Duration) arguments[0]);
+                    return held();
+                });
+        TierSync slow = proxy(TierSync.class, method -> {
+            if (!method.equals("lock")) {
+                return 0;
+            }
+            Waits.pass(opening);
+            return lock;
+        });
+        SessionLocks of = new SessionLocks(slow);
+        assertThat(of.acquire(of.open("x", LONG), 1, LONG)).isEqualTo(7);
+        assertThat(waits).hasSize(1).allMatch(wait -> wait.compareTo(LONG.minus(opening)) <= 0);
     }
 }
