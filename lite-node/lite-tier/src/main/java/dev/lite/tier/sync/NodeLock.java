@@ -460,7 +460,9 @@ final class NodeLock implements WordUser {
             queueAtNs = System.nanoTime() + (trouble == null ? QUEUE_AGAIN.toNanos() : QUEUE_RETRY_NS);
         }
         if (hold.state() != Hold.HELD) {
-            throw hold.session().ended();
+            hold.session().requireOpen();
+            throw new LmrUnavailableException(
+                    "lock \"%s\" was lost at once, because the cluster removed this node".formatted(name));
         }
         return hold;
     }

@@ -292,6 +292,26 @@ abstract class SyncContract {
         });
     }
 
+    /** An application that is attached would reattach, and an embedded one cannot. */
+    @Test
+    void aTurnThatIsLostBeforeItsWaiterWakesDoesNotEndTheSession() {
+        TestCluster cluster = cluster(1);
+        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
+        SessionLock other = (SessionLock) cluster.attach(0).sync().lock("x");
+        NodeLock lock = other.lock();
+        Hold.Queued waits = (Hold.Queued) lock.draw(Inside.field(other, "user", LockUser.class));
+        assertThat(waits).isNotNull();
+        assertThat(lock.wakeHere(waits.ticket(), lock.generation())).isTrue();
+        lock.lose();
+
+        assertThatExceptionOfType(LmrUnavailableException.class)
+                .isThrownBy(() -> lock.await(waits, Deadline.in(LONG)))
+                .withMessageContaining("lost");
+
+        assertThat(first.isHeld()).isFalse();
+        other.acquire(LONG).close();
+    }
+
     /** Else the home finds that no node claims the present holder's ticket, and lets another one hold the lock beside it. */
     @Test
     void aTryThatIsDelayedUntilItsNodeWasFencedLeavesTheRecordOfTheNextHolder() {
