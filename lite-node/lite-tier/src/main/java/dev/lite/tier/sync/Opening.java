@@ -9,6 +9,8 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.sync.WordStore.Kind;
 import dev.lite.tier.sync.WordStore.Named;
+import java.util.function.IntPredicate;
+import java.util.function.ToLongBiFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,7 +27,8 @@ final class Opening {
     private static final long PAUSE_NS = 5_000_000;
 
     private final WordStore words;
-    private final SyncCalls calls;
+    private final IntPredicate isConnected;
+    private final ToLongBiFunction<Named, Deadline> home;
     private final Room room;
 
     /** Removes unused words when the arena is full. */
@@ -37,9 +40,14 @@ final class Opening {
         boolean isBeingMade();
     }
 
-    Opening(WordStore words, SyncCalls calls, Room room) {
+    /**
+     * @param isConnected {@link ClusterView#isConnected}
+     * @param home {@link SyncCalls#open}
+     */
+    Opening(WordStore words, IntPredicate isConnected, ToLongBiFunction<Named, Deadline> home, Room room) {
         this.words = words;
-        this.calls = calls;
+        this.isConnected = isConnected;
+        this.home = home;
         this.room = room;
     }
 
@@ -47,7 +55,8 @@ final class Opening {
      * Opens the word with this name; {@link WordStore#giveBack} must follow.
      *
      * @throws LiteTimeoutException if the name has only a dead word until the deadline
-     * @throws LmrUnavailableException if the word's home is away until the deadline, or restarted without the word's arena
+     * @throws LmrUnavailableException if the word's home is lost, is away until the deadline, or restarted without the
+     *     word's arena
      * @throws LimitExceededException if the name is new, and the arena is full of other things than unused words
      */
     SyncWord open(Kind kind, String name, Deadline deadline) {
@@ -60,7 +69,9 @@ final class Opening {
                 if (alive) {
                     return word;
                 }
+                unreachable = null;
             } catch (LmrFreedException e) {
+                unreachable = null;
                 log.debug("the word of {} was removed meanwhile", name);
             } catch (NodeUnreachableException e) {
                 unreachable = e; // its home moves or restarts
@@ -114,12 +125,26 @@ final class Opening {
     }
 
     private boolean isAlive(Kind kind, String name, SyncWord word, Deadline deadline) {
-        long value = calls.open(new Named(kind, name, word.ref()), deadline);
+        requireConnected(word, deadline);
+        long value = home.applyAsLong(new Named(kind, name, word.ref()), deadline);
         if (kind == Kind.LOCK && value == LockWord.UNBORN) {
             long floor = words.ticketFloor(deadline); // after its record was found; see LockWord
             long before = word.testSet(LockWord.UNBORN, LockWord.free(floor), deadline);
             return !LockWord.isDead(before);
         }
         return value >= 0;
+    }
+
+    /** Waits for a home that is not connected as every operation on its memory does: not longer than it may return. */
+    private void requireConnected(SyncWord word, Deadline deadline) {
+        if (isConnected.test(word.ref().home())) {
+            return;
+        }
+        long unused = word.fetchAdd(0, deadline); // throws if the home is lost
+        int node = word.ref().home(); // the word may have moved
+        if (!isConnected.test(node)) {
+            throw new NodeUnreachableException(
+                    "node %s is not connected".formatted(word.mapping().owner().nodeName(node)));
+        }
     }
 }

@@ -94,7 +94,7 @@ public final class SyncService implements AutoCloseable {
         this.moves = moves;
         this.calls = new SyncCalls(self, arena, channel);
         this.executor = executor;
-        this.opening = new Opening(words, calls, new RoomForWords());
+        this.opening = new Opening(words, cluster::isConnected, calls::open, new RoomForWords());
         this.leftWords = new LeftWords(calls, executor);
         this.homes = new HomeWords(words, moves, calls, cluster, executor, counters);
         this.retirement = new Retirement(words, homes, calls, cluster, executor, this::taken);

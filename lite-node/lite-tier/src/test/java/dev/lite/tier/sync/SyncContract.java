@@ -22,6 +22,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
+import dev.lite.tier.TierSync;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
@@ -488,6 +489,18 @@ abstract class SyncContract {
         HeldLock next = get(waits);
         assertThat(next.fencingToken()).isGreaterThan(held.fencingToken());
         next.close();
+    }
+
+    @Test
+    void aLockWhoseHomeIsLostIsNotWaitedForUntilTheDeadline() {
+        TestCluster cluster = cluster(2);
+        cluster.attach(1).sync().lock("x").acquire(LONG).close(); // n1 is its home
+        cluster.node(0).setReturnGrace(Duration.ofMillis(200));
+        cluster.stop("n1");
+        TierSync locks = cluster.node(0).open("app", "test").sync();
+        assertThatExceptionOfType(LmrUnavailableException.class)
+                .isThrownBy(() -> locks.lock("x", LONG))
+                .withMessageContaining("it left the cluster");
     }
 
     @Test
