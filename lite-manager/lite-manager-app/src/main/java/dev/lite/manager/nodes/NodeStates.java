@@ -23,8 +23,11 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.stereotype.Component;
@@ -41,10 +44,13 @@ import tools.jackson.databind.json.JsonMapper;
 @Component
 @EnableConfigurationProperties(NodeAccessProperties.class)
 public class NodeStates implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(NodeStates.class);
+
     private static final int BYTES_MAX = 4 << 20;
     private static final int HEAP_PART = 32;
     private static final int CALLERS_MAX = 4;
     private static final int OK = 200;
+    private static final String AUTHORIZATION = "Authorization";
     private static final TypeReference<Map<String, Object>> OBJECT = new TypeReference<>() {};
     private static final JsonMapper JSON = JsonMapper.builder().build();
 
@@ -53,6 +59,7 @@ public class NodeStates implements AutoCloseable {
     private final @Nullable String token;
     private final long callerBytesMax;
     private final Semaphore turns = new Semaphore(CALLERS_MAX, true);
+    private final AtomicBoolean exposureReported = new AtomicBoolean();
     private final HttpClient client;
 
     @Autowired
@@ -117,6 +124,9 @@ public class NodeStates implements AutoCloseable {
             return CompletableFuture.completedFuture(
                     NodeState.missing("its management URL \"%s\" is invalid: %s".formatted(published, e.getMessage())));
         }
+        if (request.headers().firstValue(AUTHORIZATION).isPresent()) {
+            warnIfExposed(node, request.uri());
+        }
         String hint = isLoopback(request.uri())
                 ? "; other hosts cannot reach a loopback address: if the node is on another host, set lite.node.management-url"
                 : "";
@@ -129,13 +139,23 @@ public class NodeStates implements AutoCloseable {
                 });
     }
 
+    /** Once: every request would repeat it. */
+    private void warnIfExposed(String node, URI url) {
+        if (url.getScheme().equalsIgnoreCase("http") && exposureReported.compareAndSet(false, true)) {
+            log.warn(
+                    "lite.manager.node-token is sent to node {} at {} unencrypted; others on the network can read it: set server.ssl.bundle of the nodes",
+                    node,
+                    url);
+        }
+    }
+
     static HttpRequest request(String published, Duration deadline, @Nullable String token) {
         URI url = URI.create(published + "/lite");
         HttpRequest.Builder request =
                 HttpRequest.newBuilder(url).timeout(deadline).header("Accept", "application/json");
         // A loopback address may be that of any process of this host, and nodes require no token from their own host.
         if (token != null && !isLoopback(url)) {
-            request.header("Authorization", "Bearer " + token);
+            request.header(AUTHORIZATION, "Bearer " + token);
         }
         return request.build();
     }

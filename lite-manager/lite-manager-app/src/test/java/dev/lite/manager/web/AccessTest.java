@@ -3,9 +3,14 @@ package dev.lite.manager.web;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.CuratorDirectory;
+import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.process.StartException;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.testing.Waits;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -29,6 +34,7 @@ import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -302,6 +308,47 @@ class AccessTest {
         assertThat(output.getAll())
                 .containsPattern(
                         "lite.audit .*refused client=unknown address=127.0.0.1 POST /api/rebalance status=401");
+    }
+
+    @Test
+    void theTokenOfTheNodesThatOthersOnTheNetworkCanReadIsSentWithOneWarning(CapturedOutput output)
+            throws IOException, InterruptedException {
+        String secret = "0123456789abcdef-of-the-nodes";
+        try (RunningManager manager = new RunningManager(work, "--lite.manager.node-token=" + secret)) {
+            try (CuratorDirectory local = node(manager, "local", "http://127.0.0.1:1");
+                    CuratorDirectory encrypted = node(manager, "encrypted", "https://0.0.0.0:1")) {
+                assertThat(List.of(local, encrypted)).doesNotContainNull();
+                statesOf(manager, 2);
+                assertThat(output.getAll()).doesNotContain("node-token is sent");
+                // This host, but no loopback address.
+                try (CuratorDirectory exposed = node(manager, "exposed", "http://0.0.0.0:1")) {
+                    assertThat(exposed).isNotNull();
+                    statesOf(manager, 3);
+                    statesOf(manager, 3);
+                }
+            }
+        }
+        assertThat(output.getAll())
+                .containsOnlyOnce(
+                        "lite.manager.node-token is sent to node exposed at http://0.0.0.0:1/lite unencrypted; others on the network can read it")
+                .doesNotContain(secret);
+    }
+
+    private static CuratorDirectory node(RunningManager manager, String name, String managementUrl) {
+        CuratorDirectory directory = CuratorDirectory.open(
+                CuratorConfig.of(manager.bean(EmbeddedZooKeeper.class).connectString(), "lite"));
+        Object unused = directory.register(
+                new NodeAdvert(name, NodeAdvert.NO_ID, "host/boot", 100, Map.of()), RunningManager.DEADLINE);
+        directory.publishManagementUrl(managementUrl);
+        return directory;
+    }
+
+    private static void statesOf(RunningManager manager, int nodes) throws IOException, InterruptedException {
+        ClusterDirectory seen = manager.bean(ClusterDirectory.class);
+        Waits.until(
+                "the manager sees the nodes",
+                () -> seen.nodes().size() == nodes && seen.managementUrls().size() == nodes);
+        assertThat(manager.json("/api/nodes?state=true").size()).isEqualTo(nodes);
     }
 
     private static int status(RunningManager manager, String path, String token)
