@@ -9,6 +9,7 @@ import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.manager.data.ManagerSession;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
 import jakarta.servlet.http.HttpServletRequest;
@@ -28,7 +29,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.apache.coyote.CloseNowException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
@@ -51,14 +55,19 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 @RequestMapping("/api/lmrs")
 class DataController {
+    private static final Logger log = LoggerFactory.getLogger(DataController.class);
+
     /** The largest content of a request or response, in bytes. */
     static final long CONTENT_BYTES_MAX = 16 << 20;
 
     private static final int PIECE_BYTES = 256 << 10;
 
+    /** How much of an answer is written between two looks at the clock. */
+    private static final int WRITE_BYTES = 8 << 10;
+
     /**
-     * For a whole body, which keeps a request's thread: each read alone has the server's limit for a
-     * connection.
+     * For a whole body, of a request or an answer, which keeps a request's thread: each read or write alone has the
+     * server's limit for a connection.
      */
     private static final Duration BODY_TIME_MAX = Duration.ofMinutes(2);
 
@@ -71,7 +80,7 @@ class DataController {
         this(session, directory, BODY_TIME_MAX);
     }
 
-    /** @param bodyTime how long a request's body may take */
+    /** @param bodyTime how long the body of a request or an answer may take */
     DataController(ManagerSession session, ClusterDirectory directory, Duration bodyTime) {
         this.session = session;
         this.directory = directory;
@@ -168,10 +177,28 @@ class DataController {
             response.setContentType(MediaType.APPLICATION_OCTET_STREAM_VALUE);
             response.setContentLengthLong(bytes);
             OutputStream out = response.getOutputStream();
+            Deadline deadline = Deadline.in(bodyTime);
             for (long at = 0; at < bytes; part = read(handle, offset + at, piece, bytes - at)) {
-                out.write(piece, 0, part);
+                write(out, piece, part, deadline);
                 at += part;
             }
+        }
+    }
+
+    /**
+     * Writes a piece of an answer, in parts that a connection takes within the server's limit.
+     *
+     * @throws CloseNowException at the deadline: the server then closes the connection, as the answer is not complete
+     */
+    private static void write(OutputStream out, byte[] piece, int length, Deadline deadline) throws IOException {
+        for (int at = 0; at < length; at += WRITE_BYTES) {
+            if (deadline.passed()) {
+                log.warn(
+                        "the client did not take the bytes of an LMR within {}; its connection is closed",
+                        Durations.text(deadline.duration()));
+                throw new CloseNowException("the client did not take the answer in time");
+            }
+            out.write(piece, at, Math.min(WRITE_BYTES, length - at));
         }
     }
 

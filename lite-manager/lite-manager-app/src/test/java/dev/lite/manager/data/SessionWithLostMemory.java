@@ -13,15 +13,19 @@ import org.springframework.context.annotation.Primary;
 
 /**
  * A session whose LMRs can be mapped, but a part of them is on a node that is lost; or, for the LMR {@value #AWAY}, on one
- * that cannot be reached. No node takes memory for a new one. It is no component: a test adds it with {@code
- * spring.main.sources}.
+ * that cannot be reached. Only the LMR {@value #WHOLE} can be read. No node takes memory for a new one. It is no component:
+ * a test adds it with {@code spring.main.sources}.
  */
 @Primary
 public class SessionWithLostMemory extends ManagerSession {
     /** The name of the LMR whose node cannot be reached. */
     public static final String AWAY = "away";
 
-    private static final long BYTES = 1 << 20;
+    /** The name of the LMR that can be read. */
+    public static final String WHOLE = "whole";
+
+    /** The size of each LMR. */
+    public static final long BYTES = 1 << 20;
 
     SessionWithLostMemory() {
         super(new SessionProperties(null, null, Duration.ofSeconds(10)));
@@ -31,7 +35,7 @@ public class SessionWithLostMemory extends ManagerSession {
     public Optional<LtMemory> memory() {
         return Optional.of(fake(LtMemory.class, (memory, method, arguments) -> switch (method.getName()) {
             case "map" ->
-                handle(
+                arguments[0].equals(WHOLE) ? wholeHandle() : handle(
                         arguments[0].equals(AWAY)
                                 ? new NodeUnreachableException("a node is away")
                                 : new LmrUnavailableException("a node is lost"));
@@ -45,6 +49,14 @@ public class SessionWithLostMemory extends ManagerSession {
             case "size" -> BYTES;
             case "close" -> null;
             case "read", "write", "free", "grant" -> throw failure;
+            default -> throw new UnsupportedOperationException(method.toString());
+        });
+    }
+
+    private static LmrHandle wholeHandle() {
+        return fake(LmrHandle.class, (handle, method, arguments) -> switch (method.getName()) {
+            case "size" -> BYTES;
+            case "read", "close" -> null;
             default -> throw new UnsupportedOperationException(method.toString());
         });
     }

@@ -14,7 +14,10 @@ import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.testing.Waits;
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletInputStream;
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.net.http.HttpRequest;
@@ -22,6 +25,8 @@ import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.coyote.CloseNowException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -123,6 +128,54 @@ class LostMemoryTest {
                     assertThat(refused.getStatusCode().value()).isEqualTo(408);
                     assertThat(refused.getBody().getDetail()).contains("the request's body was not complete after");
                 });
+    }
+
+    @Test
+    void anAnswerThatItsClientDoesNotTakeEndsItsRequestAtTheLimitForAllOfIt() {
+        DataController controller = new DataController(
+                manager.bean(ManagerSession.class), manager.bean(ClusterDirectory.class), Duration.ofMillis(1));
+        AtomicLong taken = new AtomicLong();
+        ServletOutputStream slow = new ServletOutputStream() {
+            @Override
+            public void write(int octet) {
+                taken.incrementAndGet();
+            }
+
+            @Override
+            public void write(byte[] from, int offset, int length) {
+                Waits.pass(Duration.ofMillis(1));
+                taken.addAndGet(length);
+            }
+
+            @Override
+            public boolean isReady() {
+                return true;
+            }
+
+            @Override
+            public void setWriteListener(WriteListener listener) {
+                throw new UnsupportedOperationException("not used here");
+            }
+        };
+        HttpServletRequest request = (HttpServletRequest) Proxy.newProxyInstance(
+                HttpServletRequest.class.getClassLoader(),
+                new Class<?>[] {HttpServletRequest.class},
+                (proxy, method, arguments) -> switch (method.getName()) {
+                    case "getAttribute" -> Client.LOCAL;
+                    default -> throw new UnsupportedOperationException(method.toString());
+                });
+        HttpServletResponse response = (HttpServletResponse) Proxy.newProxyInstance(
+                HttpServletResponse.class.getClassLoader(),
+                new Class<?>[] {HttpServletResponse.class},
+                (proxy, method, arguments) -> switch (method.getName()) {
+                    case "setContentType", "setContentLengthLong" -> null;
+                    case "getOutputStream" -> slow;
+                    default -> throw new UnsupportedOperationException(method.toString());
+                });
+
+        assertThatThrownBy(() -> controller.read(SessionWithLostMemory.WHOLE, 0, null, request, response))
+                .isInstanceOf(CloseNowException.class);
+        assertThat(taken).hasValueLessThan(SessionWithLostMemory.BYTES);
     }
 
     @ParameterizedTest
