@@ -71,7 +71,7 @@ final class EventStream {
      *
      * @param events gets every event; returns false to end
      * @throws CommandFailedException when the first connection fails, a manager refuses, or an event is too
-     *     long
+     *     long or not JSON
      */
     void read(Duration length, Predicate<Event> events) {
         long endNs = System.nanoTime() + length.toNanos();
@@ -96,6 +96,11 @@ final class EventStream {
                 } catch (AnswerText.TooLongException e) {
                     throw new CommandFailedException(
                             ExitStatus.FAILED, "%s: %s".formatted(manager.manager(), e.getMessage()), e);
+                } catch (JacksonException e) {
+                    throw new CommandFailedException(
+                            ExitStatus.FAILED,
+                            "%s sent an event that is not JSON; is it a manager?".formatted(manager.manager()),
+                            e);
                 } catch (IOException e) {
                     warnings.accept("lite: the connection was lost: " + e.getMessage());
                 }
@@ -145,7 +150,7 @@ final class EventStream {
                 }
                 if (line.isEmpty() && !data.isEmpty()) {
                     lastId = id.isEmpty() ? lastId : id;
-                    if (!events.test(new Event(id, type, parse(data.toString())))) {
+                    if (!events.test(new Event(id, type, ManagerClient.JSON.readTree(data.toString())))) {
                         return false;
                     }
                     data.setLength(0);
@@ -154,14 +159,6 @@ final class EventStream {
             }
         } finally {
             reader.interrupt();
-        }
-    }
-
-    private static JsonNode parse(String data) {
-        try {
-            return ManagerClient.JSON.readTree(data);
-        } catch (JacksonException e) {
-            throw new CommandFailedException(ExitStatus.FAILED, "an event is no JSON; is it a manager?", e);
         }
     }
 

@@ -499,6 +499,14 @@ class CommandsTest {
     }
 
     @Test
+    void anEventThatIsNotJsonIsReportedAsSuchAndNotAsALostConnection() {
+        manager.with("GET /api/events", 200, "data:{}\n\ndata:<html>\n\n");
+        assertThat(ask("watch", "--for", "4s")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString())
+                .isEqualTo("lite: %s sent an event that is not JSON; is it a manager?%n".formatted(manager.url()));
+    }
+
+    @Test
     void theAnswerOfAManagerWithoutZooKeeperKeepsNoConnectionWhenAnotherOneSendsTheEvents() throws IOException {
         manager.with("GET /api/events", 200, "id:m-1\nevent:nodes\ndata:{}\n\n");
         CountDownLatch closed = new CountDownLatch(1);
