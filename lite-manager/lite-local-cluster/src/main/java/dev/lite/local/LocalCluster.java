@@ -311,8 +311,9 @@ public final class LocalCluster implements AutoCloseable {
     public LocalProcess startApplication(String name, Path jar, List<String> arguments, Consumer<String> output) {
         synchronized (lock) {
             requireOpen();
-            LocalProcess started = LocalProcess.start(
-                    name, config.applicationCommand(jar, arguments), logs.resolve(name + ".log"), null, output);
+            List<String> command = config.applicationCommand(jar, arguments);
+            config.addCrashReport(command, work, name);
+            LocalProcess started = LocalProcess.start(name, command, logs.resolve(name + ".log"), null, output);
             applications.add(started);
             return started;
         }
@@ -441,7 +442,8 @@ public final class LocalCluster implements AutoCloseable {
 
     /**
      * Stops the applications, then the nodes, then the manager, each with SIGTERM and, after the stop deadline, SIGKILL.
-     * Then removes the work directory and the arenas. Idempotent; a concurrent call waits for the first.
+     * Then removes the work directory and the arenas; reports of crashed JVMs stay in a {@linkplain
+     * LocalClusterBuilder#directory given} directory. Idempotent; a concurrent call waits for the first.
      */
     @Override
     public void close() {
@@ -523,6 +525,7 @@ public final class LocalCluster implements AutoCloseable {
         requireOpen();
         Path log = logs.resolve(name + ".log");
         config.addLog(command, log);
+        config.addCrashReport(command, work, name);
         try {
             Files.write(work.resolve("commands").resolve(name), command);
         } catch (IOException e) {

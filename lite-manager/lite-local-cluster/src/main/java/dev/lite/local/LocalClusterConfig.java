@@ -224,6 +224,24 @@ record LocalClusterConfig(
         }
     }
 
+    /**
+     * Keeps the reports of a crash of a JVM out of the directory where the cluster is started. Options that were given for
+     * the JVM come later, and so take precedence.
+     */
+    void addCrashReport(List<String> command, Path work, String process) {
+        Path kept = logDirectory == null ? work : logDirectory;
+        command.addAll(
+                1,
+                List.of(
+                        LocalProcess.CRASH_OPTION + forJvm(kept.resolve("hs_err_" + process)) + "_pid%p.log",
+                        "-XX:ReplayDataFile=" + forJvm(kept.resolve("replay_" + process)) + "_pid%p.log"));
+    }
+
+    /** The JVM replaces %p by its process id. */
+    private static String forJvm(Path path) {
+        return path.toString().replace("%", "%%");
+    }
+
     /** The command that starts an application. */
     List<String> applicationCommand(Path jar, List<String> arguments) {
         requireFile(jar, "the application's executable jar");

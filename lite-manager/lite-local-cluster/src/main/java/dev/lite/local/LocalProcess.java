@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.Reader;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -18,6 +19,7 @@ import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +32,16 @@ public final class LocalProcess {
     /** The option of manager and node with the file that they log to. */
     static final String LOG_OPTION = "--logging.file.name=";
 
+    /** The option of a JVM with the file for the report of its crash, in which %p is its process id. */
+    static final String CRASH_OPTION = "-XX:ErrorFile=";
+
+    /** What a JVM replaces in the name of that file. */
+    private static final Pattern FOR_JVM = Pattern.compile("%[%p]");
+
     private static final int LAST_LINES = 20;
+    /** More than the room that may be left in the last block of a file on a full disk. */
+    private static final int PROBE_BYTES = 64 << 10;
+
     private static final int SILENCES_MAX = 10;
     private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(25);
 
@@ -38,6 +49,7 @@ public final class LocalProcess {
     private final Path log;
     private final Path output; // the log, unless the process writes that itself
     private final @Nullable Path readyFile;
+    private final @Nullable Path crashReport; // exists after a crash
     private final Process process;
     private final @Nullable Thread relay;
     private volatile Properties ready = new Properties();
@@ -47,12 +59,14 @@ public final class LocalProcess {
             Path log,
             Path output,
             @Nullable Path readyFile,
+            @Nullable Path crashReport,
             Process process,
             @Nullable Consumer<String> lines) {
         this.name = name;
         this.log = log;
         this.output = output;
         this.readyFile = readyFile;
+        this.crashReport = crashReport;
         this.process = process;
         this.relay = lines == null
                 ? null
@@ -77,7 +91,9 @@ public final class LocalProcess {
             if (lines == null) {
                 builder.redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()));
             }
-            return new LocalProcess(name, log, output, readyFile, builder.start(), lines);
+            Process process = builder.start();
+            return new LocalProcess(
+                    name, log, output, readyFile, crashReport(command, process.pid()), process, lines);
         } catch (IOException e) {
             throw new ProcessFailedException(
                     "%s could not be started with %s: %s".formatted(name, command.getFirst(), e.getMessage()), e);
@@ -87,6 +103,18 @@ public final class LocalProcess {
     /** The file for what a process prints that writes its log itself. */
     static Path output(Path log) {
         return log.resolveSibling(log.getFileName().toString().replaceFirst("\\.log$", "") + ".out");
+    }
+
+    /** Where its JVM reports a crash; null if its command does not say so. The last option counts. */
+    private static @Nullable Path crashReport(List<String> command, long pid) {
+        return command.stream()
+                .filter(argument -> argument.startsWith(CRASH_OPTION))
+                .reduce((first, second) -> second)
+                .map(option -> FOR_JVM
+                        .matcher(option.substring(CRASH_OPTION.length()))
+                        .replaceAll(match -> match.group().equals("%p") ? Long.toString(pid) : "%"))
+                .map(Path::of)
+                .orElse(null);
     }
 
     /** The process's name in the cluster, for example {@code node-1}. */
@@ -183,8 +211,8 @@ public final class LocalProcess {
                 return false;
             }
             if (!process.isAlive()) {
-                throw new ProcessFailedException("%s %s before it was ready; the last lines of %s:%n%s"
-                        .formatted(name, end(process.exitValue()), shown(), lastLines()));
+                throw new ProcessFailedException("%s %s before it was ready%s; the last lines of %s:%n%s"
+                        .formatted(name, end(process.exitValue()), clues(), shown(), lastLines()));
             }
             long nowNs = System.nanoTime();
             long bytes = bytes(log) + bytes(output);
@@ -216,8 +244,35 @@ public final class LocalProcess {
     private ProcessFailedException tooSlow(String reason) {
         kill();
         return new ProcessFailedException(
-                "timeout: %s %s while starting, and was killed; it had not failed by itself. The last lines of %s:%n%s"
-                        .formatted(name, reason, shown(), lastLines()));
+                "timeout: %s %s while starting, and was killed; it had not failed by itself%s. The last lines of %s:%n%s"
+                        .formatted(name, reason, clues(), shown(), lastLines()));
+    }
+
+    /** What its last lines do not tell, or not at all on a full disk. */
+    private String clues() {
+        String crash = crashReport != null && Files.exists(crashReport)
+                ? "; the report of the crash of its JVM is " + crashReport
+                : "";
+        String problem = unwritable(output);
+        return problem == null ? crash : "%s; %s".formatted(crash, problem);
+    }
+
+    /** Why nothing can be written beside a file, such as on a full disk; null if it can. */
+    private static @Nullable String unwritable(Path file) {
+        Path probe = file.resolveSibling(file.getFileName() + ".probe");
+        try {
+            try {
+                Files.write(probe, new byte[PROBE_BYTES]);
+            } finally {
+                Files.deleteIfExists(probe);
+            }
+            return null;
+        } catch (IOException e) {
+            String reason = e instanceof FileSystemException ofFile && ofFile.getReason() != null
+                    ? ofFile.getReason()
+                    : e.getMessage();
+            return "nothing can be written into %s, so its last lines may be missing: %s".formatted(file.getParent(), reason);
+        }
     }
 
     private static String end(int status) {

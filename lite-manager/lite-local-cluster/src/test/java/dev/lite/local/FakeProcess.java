@@ -40,6 +40,16 @@ public final class FakeProcess {
                         .waitFor();
                 await(60);
             }
+            case "crashes" -> {
+                // The JVM takes a signal that it did not cause itself for a crash, too.
+                new ProcessBuilder(
+                                "kill",
+                                "-SEGV",
+                                Long.toString(ProcessHandle.current().pid()))
+                        .start()
+                        .waitFor();
+                await(60);
+            }
             case "after-node-1" -> {
                 listen(properties);
                 Path node = Path.of(properties.get("lite.ready-file")).resolveSibling("node-1.properties");

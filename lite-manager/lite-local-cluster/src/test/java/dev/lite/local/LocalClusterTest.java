@@ -103,6 +103,44 @@ class LocalClusterTest {
     }
 
     @Test
+    void aFullDiskThatLosesTheReasonOfAFailureIsNamed(@TempDir Path logs) throws IOException {
+        Path probe = logs.resolve("node-1.log.probe");
+        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "dies")
+                .logDirectory(logs)
+                .build()) {
+            cluster.startManager();
+            Files.createSymbolicLink(probe, Path.of("/dev/full"));
+            assertThatThrownBy(() -> cluster.startNode(1))
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining(
+                            "node-1 ended with status 3 before it was ready; nothing can be written into %s, so its last lines may be missing: No space left on device",
+                            logs);
+            assertThatThrownBy(() -> cluster.startNode(1)).hasMessageContaining("before it was ready; the last lines");
+        }
+        assertThat(probe).doesNotExist();
+    }
+
+    @Test
+    void theReportOfACrashedJvmIsKeptInTheDirectoryOfTheClusterAndNamed() {
+        Path work = directory.resolve("crash%p");
+        LocalCluster cluster = fakes().name("crash")
+                .directory(work)
+                .nodes(1)
+                .nodeProperty("fake.node-1", "crashes")
+                .build();
+        cluster.startManager();
+        assertThatThrownBy(() -> cluster.startNode(1))
+                .isInstanceOf(ProcessFailedException.class)
+                .hasMessageContaining("node-1 was killed by signal 6 before it was ready")
+                .hasMessageContaining(
+                        "; the report of the crash of its JVM is %s/hs_err_node-1_pid%d.log",
+                        work, cluster.node(1).pid());
+        cluster.close();
+        assertThat(work.toFile().list())
+                .containsExactly("hs_err_node-1_pid%d.log".formatted(cluster.node(1).pid()));
+    }
+
+    @Test
     void aProcessThatPrintsNothingAndIsNotReadyIsKilledAndReportedAsATimeout() {
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "never-ready")
                 .startDeadline(Waits.seconds(2))
