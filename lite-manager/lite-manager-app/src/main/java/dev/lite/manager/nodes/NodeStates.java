@@ -4,6 +4,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.NodeRecord;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -189,6 +190,9 @@ public class NodeStates implements AutoCloseable {
             return "not within %d ms (lite.manager.node-deadline)".formatted(deadline.toMillis());
         }
         String message = cause.getMessage();
+        if (cause instanceof ConnectException && message == null) {
+            return "the connection was refused";
+        }
         return cause instanceof IOException && message != null
                 ? message
                 : cause.getClass().getSimpleName();

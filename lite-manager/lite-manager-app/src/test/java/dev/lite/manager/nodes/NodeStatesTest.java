@@ -135,7 +135,7 @@ class NodeStatesTest {
                                 case "long" -> "no answer from http://127.0.0.1";
                                 case "paused" ->
                                     "not within %d ms (lite.manager.node-deadline)".formatted(NODE_DEADLINE.toMillis());
-                                case "refuses" -> "no answer from http://127.0.0.1";
+                                case "refuses" -> "/lite: the connection was refused; other hosts cannot reach";
                                 case "silly" -> "its management URL \"no url\" is invalid";
                                 case "embedded" -> "it publishes no management URL";
                                 default -> throw new AssertionError(name);
