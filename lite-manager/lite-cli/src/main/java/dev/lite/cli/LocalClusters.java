@@ -48,6 +48,7 @@ final class LocalClusters {
     private static final long STOP_SECONDS = 1200;
 
     private static final int SHOWN_MAX = 64;
+    private static final int OTHERS_MAX = 8;
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
     private static final String ENDING = ".properties";
 
@@ -111,7 +112,8 @@ final class LocalClusters {
         return find(name)
                 .orElseThrow(() -> new CommandFailedException(
                         ExitStatus.FAILED,
-                        "no cluster \"%s\" was started here: %s does not exist".formatted(name, file(name))));
+                        "no cluster \"%s\" was started here: %s does not exist%s"
+                                .formatted(name, file(name), others())));
     }
 
     /** Whether a command is still starting the cluster. */
@@ -357,17 +359,33 @@ final class LocalClusters {
 
     /** The manager's URL of the only cluster; empty when there is none or there are several. */
     Optional<String> onlyUrl() {
+        List<String> urls = names().stream()
+                .flatMap(name -> find(name).stream())
+                .flatMap(values -> Optional.ofNullable(values.getProperty(URL)).stream())
+                .toList();
+        return urls.size() == 1 ? Optional.of(urls.getFirst()) : Optional.empty();
+    }
+
+    /** The end of a message that a cluster was not started here: which ones were; empty when there is none. */
+    String others() {
+        List<String> names = names();
+        String more = names.size() > OTHERS_MAX ? ", …" : "";
+        return names.isEmpty()
+                ? ""
+                : "; started here: %s%s; give one as --name"
+                        .formatted(names.stream().limit(OTHERS_MAX).collect(Collectors.joining(", ")), more);
+    }
+
+    private List<String> names() {
         if (!Files.isDirectory(directory)) {
-            return Optional.empty();
+            return List.of();
         }
         try (Stream<Path> files = Files.list(directory)) {
-            List<String> urls = files.map(file -> file.getFileName().toString())
+            return files.map(file -> file.getFileName().toString())
                     .filter(file -> file.endsWith(ENDING))
                     .map(file -> file.substring(0, file.length() - ENDING.length()))
-                    .flatMap(name -> find(name).stream())
-                    .flatMap(values -> Optional.ofNullable(values.getProperty(URL)).stream())
+                    .sorted()
                     .toList();
-            return urls.size() == 1 ? Optional.of(urls.getFirst()) : Optional.empty();
         } catch (IOException e) {
             throw new UncheckedIOException("cannot list " + directory, e);
         }

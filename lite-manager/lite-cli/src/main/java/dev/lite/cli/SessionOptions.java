@@ -113,8 +113,8 @@ final class SessionOptions {
         if (clusters.find(cluster).isEmpty()) {
             throw new CommandFailedException(
                     ExitStatus.UNREACHABLE,
-                    "no node is known, and no cluster \"%s\" was started here: give --socket or LITE_CLIENT_SOCKET, or start a cluster with: lite up"
-                            .formatted(cluster));
+                    "no node is known, and no cluster \"%s\" was started here: give --socket or LITE_CLIENT_SOCKET, or start a cluster with: lite up%s"
+                            .formatted(cluster, clusters.others()));
         }
         String found = clusters.detached(cluster).addresses(node).getProperty("socket");
         if (found == null) {

@@ -52,6 +52,17 @@ class LocalClustersTest {
     }
 
     @Test
+    void theMessageThatAClusterWasNotStartedHereNamesThoseThatWere() {
+        assertThatThrownBy(() -> clusters.require("local"))
+                .hasMessageStartingWith("no cluster \"local\" was started here: ")
+                .hasMessageEndingWith("local.properties does not exist");
+        clusters.reserve("b");
+        clusters.reserve("a");
+        assertThatThrownBy(() -> clusters.require("local"))
+                .hasMessageEndingWith("local.properties does not exist; started here: a, b; give one as --name");
+    }
+
+    @Test
     void aFailedStartReleasesItsNameButAClusterThatWasLeftBehindDoesNot() throws IOException, InterruptedException {
         Process ended = new ProcessBuilder("true").start();
         assertThat(ended.waitFor()).isZero();
