@@ -45,7 +45,9 @@ final class LocalCommands {
             mixinStandardHelpOptions = true)
     static final class Up extends LocalCommand.OfCluster {
         private static final int NODES_MAX = 64;
-        private static final long ARENA_BYTES_MIN = 4 << 20;
+        /** With 4 MiB a node has less than the 2 MiB free that it takes for itself. */
+        private static final long ARENA_BYTES_MIN = 5 << 20;
+
         private static final Set<String> FABRICS = Set.of("shm", "tcp");
 
         @Option(
@@ -146,7 +148,7 @@ final class LocalCommands {
             }
             long bytes = arena == null ? ArenaSize.fitting(nodes) : ArenaSize.parse(arena);
             if (bytes < ARENA_BYTES_MIN) {
-                throw new IllegalArgumentException("--arena is %s; it must be at least 4MB".formatted(arena));
+                throw new IllegalArgumentException("--arena is %s; it must be at least 5MB".formatted(arena));
             }
             return bytes;
         }

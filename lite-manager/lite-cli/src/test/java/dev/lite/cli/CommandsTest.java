@@ -363,6 +363,12 @@ class CommandsTest extends AgainstFakeManager {
     }
 
     @Test
+    void anArenaWithWhichNoNodeCouldStartIsRefused() {
+        assertThat(lite("up", "--arena", "4MB")).isEqualTo(ExitStatus.USAGE);
+        assertThat(err.toString()).isEqualTo("lite: --arena is 4MB; it must be at least 5MB\n");
+    }
+
+    @Test
     void theHelpListsEveryExitStatus() {
         assertThat(lite("--help")).isZero();
         assertThat(out.toString())
