@@ -156,7 +156,7 @@ class ManagerClientTest extends AgainstFakeManager {
     void anEventThatIsTooLongForThisCommandIsRefused(int lines) {
         String line = "data:" + "x".repeat(AnswerText.BYTES_MAX / lines) + "\n";
         manager.with("GET /api/events", 200, "data:'\n" + line.repeat(lines) + "data:'\n\n");
-        assertThat(ask("watch", "--for", "4s")).isEqualTo(ExitStatus.FAILED);
+        assertThat(ask("watch", "--for", "60s")).isEqualTo(ExitStatus.FAILED);
         assertThat(err.toString())
                 .isEqualTo("lite: %s: the answer has more than 8388608 bytes, the limit of this command%n"
                         .formatted(manager.url()));
@@ -166,7 +166,7 @@ class ManagerClientTest extends AgainstFakeManager {
     @Test
     void anEventThatIsNotJsonIsReportedAsSuchAndNotAsALostConnection() {
         manager.with("GET /api/events", 200, "data:{}\n\ndata:<html>\n\n");
-        assertThat(ask("watch", "--for", "4s")).isEqualTo(ExitStatus.FAILED);
+        assertThat(ask("watch", "--for", "60s")).isEqualTo(ExitStatus.FAILED);
         assertThat(err.toString())
                 .isEqualTo("lite: %s sent an event that is not JSON; is it a manager?%n".formatted(manager.url()));
     }
