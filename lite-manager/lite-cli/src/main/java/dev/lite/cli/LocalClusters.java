@@ -366,7 +366,7 @@ final class LocalClusters {
         return urls.size() == 1 ? Optional.of(urls.getFirst()) : Optional.empty();
     }
 
-    /** The end of a message that a cluster was not started here: which ones were; empty when there is none. */
+    /** The end of a message that a cluster was not started here: which ones were; empty if none. */
     String others() {
         List<String> names = names();
         String more = names.size() > OTHERS_MAX ? ", …" : "";

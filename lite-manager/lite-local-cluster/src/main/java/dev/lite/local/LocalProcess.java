@@ -92,8 +92,7 @@ public final class LocalProcess {
                 builder.redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()));
             }
             Process process = builder.start();
-            return new LocalProcess(
-                    name, log, output, readyFile, crashReport(command, process.pid()), process, lines);
+            return new LocalProcess(name, log, output, readyFile, crashReport(command, process.pid()), process, lines);
         } catch (IOException e) {
             throw new ProcessFailedException(
                     "%s could not be started with %s: %s".formatted(name, command.getFirst(), e.getMessage()), e);
@@ -110,8 +109,7 @@ public final class LocalProcess {
         return command.stream()
                 .filter(argument -> argument.startsWith(CRASH_OPTION))
                 .reduce((first, second) -> second)
-                .map(option -> FOR_JVM
-                        .matcher(option.substring(CRASH_OPTION.length()))
+                .map(option -> FOR_JVM.matcher(option.substring(CRASH_OPTION.length()))
                         .replaceAll(match -> match.group().equals("%p") ? Long.toString(pid) : "%"))
                 .map(Path::of)
                 .orElse(null);
@@ -271,7 +269,8 @@ public final class LocalProcess {
             String reason = e instanceof FileSystemException ofFile && ofFile.getReason() != null
                     ? ofFile.getReason()
                     : e.getMessage();
-            return "nothing can be written into %s, so its last lines may be missing: %s".formatted(file.getParent(), reason);
+            return "nothing can be written into %s, so its last lines may be missing: %s"
+                    .formatted(file.getParent(), reason);
         }
     }
 

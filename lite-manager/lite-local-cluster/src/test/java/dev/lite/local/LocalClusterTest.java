@@ -103,9 +103,8 @@ class LocalClusterTest {
     @Test
     void aFullDiskThatLosesTheReasonOfAFailureIsNamed(@TempDir Path logs) throws IOException {
         Path probe = logs.resolve("node-1.log.probe");
-        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "dies")
-                .logDirectory(logs)
-                .build()) {
+        try (LocalCluster cluster =
+                fakes().nodeProperty("fake.node-1", "dies").logDirectory(logs).build()) {
             cluster.startManager();
             Files.createSymbolicLink(probe, Path.of("/dev/full"));
             assertThatThrownBy(() -> cluster.startNode(1))
@@ -135,7 +134,8 @@ class LocalClusterTest {
                         work, cluster.node(1).pid());
         cluster.close();
         assertThat(work.toFile().list())
-                .containsExactly("hs_err_node-1_pid%d.log".formatted(cluster.node(1).pid()));
+                .containsExactly(
+                        "hs_err_node-1_pid%d.log".formatted(cluster.node(1).pid()));
     }
 
     @Test

@@ -66,8 +66,8 @@ class DataController {
     private static final int WRITE_BYTES = 8 << 10;
 
     /**
-     * For a whole body, of a request or an answer, which keeps a request's thread: each read or write alone has the
-     * server's limit for a connection.
+     * For a whole body, of a request or an answer, which keeps a request's thread: each read or write alone has
+     * the server's limit for a connection.
      */
     private static final Duration BODY_TIME_MAX = Duration.ofMinutes(2);
 
@@ -188,7 +188,8 @@ class DataController {
     /**
      * Writes a piece of an answer, in parts that a connection takes within the server's limit.
      *
-     * @throws CloseNowException at the deadline: the server then closes the connection, as the answer is not complete
+     * @throws CloseNowException at the deadline: the server then closes the connection, as the answer is not
+     *     complete
      */
     private static void write(OutputStream out, byte[] piece, int length, Deadline deadline) throws IOException {
         for (int at = 0; at < length; at += WRITE_BYTES) {

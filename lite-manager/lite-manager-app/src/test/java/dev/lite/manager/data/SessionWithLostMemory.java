@@ -13,8 +13,8 @@ import org.springframework.context.annotation.Primary;
 
 /**
  * A session whose LMRs can be mapped, but a part of them is on a node that is lost; or, for the LMR {@value #AWAY}, on one
- * that cannot be reached. Only the LMR {@value #WHOLE} can be read. No node takes memory for a new one. It is no component:
- * a test adds it with {@code spring.main.sources}.
+ * that cannot be reached. Only the LMR {@value #WHOLE} can be read. No node takes memory for a new one. It is no
+ * component: a test adds it with {@code spring.main.sources}.
  */
 @Primary
 public class SessionWithLostMemory extends ManagerSession {
@@ -35,10 +35,12 @@ public class SessionWithLostMemory extends ManagerSession {
     public Optional<LtMemory> memory() {
         return Optional.of(fake(LtMemory.class, (memory, method, arguments) -> switch (method.getName()) {
             case "map" ->
-                arguments[0].equals(WHOLE) ? wholeHandle() : handle(
-                        arguments[0].equals(AWAY)
-                                ? new NodeUnreachableException("a node is away")
-                                : new LmrUnavailableException("a node is lost"));
+                arguments[0].equals(WHOLE)
+                        ? wholeHandle()
+                        : handle(
+                                arguments[0].equals(AWAY)
+                                        ? new NodeUnreachableException("a node is away")
+                                        : new LmrUnavailableException("a node is lost"));
             case "malloc" -> throw new NodeUnreachableException("a node takes no memory");
             default -> throw new UnsupportedOperationException(method.toString());
         }));
