@@ -225,8 +225,8 @@ record LocalClusterConfig(
     }
 
     /**
-     * Keeps the reports of a crash of a JVM out of the directory where the cluster is started. Options that were
-     * given for the JVM come later, and so take precedence.
+     * Keeps the reports of a crash of a JVM out of the directory where the cluster is started. Options that
+     * were given for the JVM come later, and so take precedence.
      */
     void addCrashReport(List<String> command, Path work, String process) {
         Path kept = logDirectory == null ? work : logDirectory;

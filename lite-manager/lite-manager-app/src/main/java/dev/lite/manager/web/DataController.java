@@ -66,8 +66,8 @@ class DataController {
     private static final int WRITE_BYTES = 8 << 10;
 
     /**
-     * For a whole body, of a request or an answer, which keeps a request's thread: each read or write alone has
-     * the server's limit for a connection.
+     * For a whole body, of a request or an answer, which keeps a request's thread: each read or write alone
+     * has the server's limit for a connection.
      */
     private static final Duration BODY_TIME_MAX = Duration.ofMinutes(2);
 

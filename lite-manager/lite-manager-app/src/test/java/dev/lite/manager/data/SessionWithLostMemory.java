@@ -13,8 +13,8 @@ import org.springframework.context.annotation.Primary;
 
 /**
  * A session whose LMRs can be mapped, but a part of them is on a node that is lost; or, for the LMR {@value #AWAY}, on one
- * that cannot be reached. Only the LMR {@value #WHOLE} can be read. No node takes memory for a new one. It is no
- * component: a test adds it with {@code spring.main.sources}.
+ * that cannot be reached. Only the LMR {@value #WHOLE} can be read. No node takes memory for a new one. It is
+ * no component: a test adds it with {@code spring.main.sources}.
  */
 @Primary
 public class SessionWithLostMemory extends ManagerSession {
