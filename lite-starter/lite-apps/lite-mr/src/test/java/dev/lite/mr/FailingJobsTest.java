@@ -9,6 +9,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcClient;
 import dev.lite.mr.job.Emitter;
+import dev.lite.mr.jobs.MatrixMultiply;
 import dev.lite.mr.jobs.WordCount;
 import dev.lite.testing.Waits;
 import java.io.IOException;
@@ -363,6 +364,22 @@ class FailingJobsTest {
         fails(
                 JobSpec.of(WordCount.class, Input.file(write("0123456789"))).withFormat(RecordFormat.fixed(1, 4)),
                 "has 10 bytes; these are not records of 4 bytes after a header of 1");
+    }
+
+    @Test
+    void aMatrixOfAnotherSizeThanTheParameterSays() throws IOException {
+        Path left = Files.write(directory.resolve("left"), new byte[3 * 3 * Integer.BYTES]);
+        Path right = directory.resolve("right");
+        JobSpec spec = JobSpec.of(MatrixMultiply.class, Input.file(left))
+                .withFormat(RecordFormat.fixed(0, 3 * Integer.BYTES))
+                .withParameter("right", right.toString());
+        Files.write(right, new byte[2 * 3 * Integer.BYTES]);
+        fails(spec.withParameter("size", "3"), "the right matrix has 2 rows of 3 numbers; it must be square");
+        Files.write(right, new byte[3 * 3 * Integer.BYTES + 1]);
+        fails(spec.withParameter("size", "3"), "has 37 bytes; these are not rows of 3 numbers");
+        fails(spec.withParameter("size", "0"), "has 37 bytes; these are not rows of 0 numbers");
+        Files.write(right, new byte[3 * 3 * Integer.BYTES]);
+        assertThat(master.run(spec.withParameter("size", "3")).pairs()).hasSize(3);
     }
 
     @Test

@@ -226,6 +226,17 @@ class PhoenixSuiteTest {
         assertThat(found).isDeepEqualTo(means);
     }
 
+    @Test
+    void kMeansOfPointsWhoseDistancesHaveMoreThan64Bits() throws IOException {
+        int far = Integer.MAX_VALUE;
+        int[][] points = {{-far, -far, -far}, {far, far, far}, {far, far, -far}, {0, 0, 0}};
+        int[][] start = {{-far, -far, 1 - far}, {far, far, far - 1}, {1, 1, 1}};
+        int[][] found = KMeans.cluster(master, Input.file(write("points", bytes(points))), start, 1);
+        // The third point is nearer to the third mean.
+        assertThat(found).isDeepEqualTo(new int[][] {{-far, -far, -far}, {far, far, far}, {far / 2, far / 2, -far / 2}
+        });
+    }
+
     private static int nearest(int[][] means, int[] point) {
         int nearest = 0;
         for (int mean = 1; mean < means.length; mean++) {

@@ -39,15 +39,21 @@ public final class KMeans extends Job {
     @Override
     public void map(InputRecord record, Emitter out) {
         int nearest = 0;
-        long least = Long.MAX_VALUE;
+        long leastLow = -1;
+        long leastHigh = Long.MAX_VALUE;
         for (int mean = 0; mean < means.length; mean++) {
-            long distance = 0;
+            // A square has up to 64 bits without a sign, so their sum has more.
+            long low = 0;
+            long high = 0;
             for (int i = 0; i < means[mean].length; i++) {
                 long difference = (long) means[mean][i] - record.getInt(i * Integer.BYTES);
-                distance += difference * difference;
+                long square = difference * difference;
+                low += square;
+                high += Long.compareUnsigned(low, square) < 0 ? 1 : 0;
             }
-            if (distance < least) {
-                least = distance;
+            if (high < leastHigh || (high == leastHigh && Long.compareUnsigned(low, leastLow) < 0)) {
+                leastLow = low;
+                leastHigh = high;
                 nearest = mean;
             }
         }

@@ -22,6 +22,10 @@ public final class MatrixMultiply extends Job {
     public void setup(Map<String, String> parameters) {
         int size = Parameters.number(parameters, "size");
         right = Parameters.matrix(parameters, "right", size);
+        if (right.length != size) {
+            throw new IllegalArgumentException(
+                    "the right matrix has %d rows of %d numbers; it must be square".formatted(right.length, size));
+        }
         product = Slice.of(new byte[size * Integer.BYTES]);
     }
 

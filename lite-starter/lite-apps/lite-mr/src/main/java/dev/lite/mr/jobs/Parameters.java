@@ -34,7 +34,12 @@ final class Parameters {
         Path file = Path.of(required(parameters, name));
         try {
             ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
-            int[][] rows = new int[bytes.remaining() / (columns * Integer.BYTES)][columns];
+            long rowBytes = (long) columns * Integer.BYTES;
+            if (columns < 1 || bytes.remaining() % rowBytes != 0) {
+                throw new IllegalArgumentException("the matrix in %s has %d bytes; these are not rows of %d numbers"
+                        .formatted(file, bytes.remaining(), columns));
+            }
+            int[][] rows = new int[(int) (bytes.remaining() / rowBytes)][columns];
             for (int[] row : rows) {
                 for (int i = 0; i < columns; i++) {
                     row[i] = bytes.getInt();
