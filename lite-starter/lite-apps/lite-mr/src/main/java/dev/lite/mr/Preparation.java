@@ -53,6 +53,10 @@ record Preparation(Job job, List<Plan.Split> splits) {
                 throw new MrException("%s has %d bytes; these are not records of %d bytes after a header of %d"
                         .formatted(input, size, format.recordBytes(), format.headerBytes()));
             }
+            if (size < format.headerBytes()) {
+                throw new MrException("%s has %d bytes; these are no lines after a header of %d"
+                        .formatted(input, size, format.headerBytes()));
+            }
             return size;
         } catch (UncheckedIOException e) {
             throw new MrException(String.valueOf(e.getMessage()), e);

@@ -3,7 +3,7 @@ package dev.lite.mr;
 /**
  * How inputs are cut into records.
  *
- * @param headerBytes so many bytes at the start of each input are skipped; 0 for lines
+ * @param headerBytes so many bytes at the start of each input are skipped
  * @param recordBytes the length of each record in bytes, or 0 for lines
  */
 public record RecordFormat(long headerBytes, int recordBytes) {

@@ -45,7 +45,9 @@ final class RecordReader {
             long behindHeader = Math.max(0, start - format.headerBytes());
             long first = (behindHeader + format.recordBytes() - 1) / format.recordBytes();
             base = format.headerBytes() + first * format.recordBytes();
-        } else if (start > 0) {
+        } else if (start <= format.headerBytes()) {
+            base = format.headerBytes();
+        } else {
             base = start - 1;
             nextLine(); // The rest of a line that starts in the split before.
         }
@@ -108,11 +110,12 @@ final class RecordReader {
         filled -= at;
         at = 0;
         if (filled == buffer.length) {
-            if (filled >= RecordFormat.RECORD_BYTES_MAX) {
+            if (filled > RecordFormat.RECORD_BYTES_MAX) {
                 throw new MrException(
                         "the record at byte %d has more than %d bytes".formatted(base, RecordFormat.RECORD_BYTES_MAX));
             }
-            buffer = Arrays.copyOf(buffer, buffer.length * 2);
+            // The longest line, and its line feed.
+            buffer = Arrays.copyOf(buffer, Math.min(buffer.length * 2, RecordFormat.RECORD_BYTES_MAX + 1));
         }
         int length = (int) Math.min(buffer.length - filled, source.size() - base - filled);
         if (length <= 0) {

@@ -367,6 +367,25 @@ class FailingJobsTest {
     }
 
     @Test
+    void linesOfAnInputThatIsShorterThanItsHeader() throws IOException {
+        fails(
+                JobSpec.of(WordCount.class, Input.file(write("0123456789"))).withFormat(new RecordFormat(11, 0)),
+                "has 10 bytes; these are no lines after a header of 11");
+    }
+
+    @Test
+    void aLineOverTheLimit() throws IOException {
+        String longest = " ".repeat(RecordFormat.RECORD_BYTES_MAX - 1) + "b";
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("a\n" + longest + "\nc")))
+                .withSplitBytes(1 << 20);
+        assertThat(TestTexts.counts(master.run(spec))).containsOnlyKeys("a", "b", "c");
+        write("a\n" + longest);
+        assertThat(TestTexts.counts(master.run(spec))).containsOnlyKeys("a", "b");
+        write("a\n" + longest + "b\nc");
+        fails(spec, "the record at byte 2 has more than 16777216 bytes");
+    }
+
+    @Test
     void aMatrixOfAnotherSizeThanTheParameterSays() throws IOException {
         Path left = Files.write(directory.resolve("left"), new byte[3 * 3 * Integer.BYTES]);
         Path right = directory.resolve("right");

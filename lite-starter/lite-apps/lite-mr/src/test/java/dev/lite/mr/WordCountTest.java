@@ -118,6 +118,27 @@ class WordCountTest {
     }
 
     @Test
+    void linesAreCountedFromTheEndOfTheHeaderOn() throws IOException {
+        Path text = TestTexts.write(directory.resolve("text"), 4, 20);
+        Map<String, Long> expected = TestTexts.countWords(text);
+        try (TestCluster cluster = TestCluster.start(1, ARENA)) {
+            MapReduce master = cluster.master(cluster.embedded(0));
+            cluster.worker(0, 2);
+            for (String header : List.of("word,\nplace\n", "no-line-feed")) {
+                Path file = Files.writeString(directory.resolve("table"), header + TestTexts.read(text));
+                for (long split : new long[] {1, 5, header.length(), 97, 1 << 20}) {
+                    JobResult result = master.run(JobSpec.of(WordCount.class, Input.file(file))
+                            .withFormat(new RecordFormat(header.length(), 0))
+                            .withSplitBytes(split));
+                    assertThat(TestTexts.counts(result))
+                            .as("header %s, splits of %d", header, split)
+                            .isEqualTo(expected);
+                }
+            }
+        }
+    }
+
+    @Test
     void aJobChoosesPartitionsAndTheOrderOfItsKeys() {
         Path file = TestTexts.write(directory.resolve("text"), 9, 2_000);
         try (TestCluster cluster = TestCluster.start(2, ARENA)) {
