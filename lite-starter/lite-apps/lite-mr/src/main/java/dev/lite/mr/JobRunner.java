@@ -33,6 +33,7 @@ public final class JobRunner implements AutoCloseable {
      */
     public JobRunner(Lite lite, String group, Duration workerTimeout, Duration groupTimeout) {
         MapReduce.checkGroup(group);
+        MapReduce.checkWorkerTimeout(workerTimeout);
         this.lite = lite;
         this.group = group;
         this.workerTimeout = workerTimeout;

@@ -37,7 +37,7 @@ public record JobSpec(
     /**
      * Checks the values.
      *
-     * @throws IllegalArgumentException if there is no input, or a number is out of range
+     * @throws IllegalArgumentException if there is no input, a number is out of range, or the wait is negative
      */
     public JobSpec {
         inputs = List.copyOf(inputs);
@@ -51,6 +51,10 @@ public record JobSpec(
         }
         if (splitBytes < 1) {
             throw new IllegalArgumentException("a split of %d bytes; it needs at least 1".formatted(splitBytes));
+        }
+        if (workerWait.isNegative()) {
+            throw new IllegalArgumentException(
+                    "the wait for a worker is %s; it must not be negative".formatted(workerWait));
         }
     }
 

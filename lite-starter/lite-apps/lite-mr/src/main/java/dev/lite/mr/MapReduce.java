@@ -55,6 +55,7 @@ public final class MapReduce implements AutoCloseable {
      * @param workerTimeout how long a worker may do nothing at all before it is lost; a killed worker is lost at once
      * @throws MrException if the group has a master
      * @throws LiteException if the node cannot be reached
+     * @throws IllegalArgumentException if the group has no or too many characters, or the timeout is not positive
      */
     public static MapReduce open(Lite lite, String group, Duration workerTimeout) {
         return open(lite, group, workerTimeout, LOCK_WAIT);
@@ -63,6 +64,7 @@ public final class MapReduce implements AutoCloseable {
     /** Waits for another master of the group to close. */
     static MapReduce open(Lite lite, String group, Duration workerTimeout, Duration lockWait) {
         checkGroup(group);
+        checkWorkerTimeout(workerTimeout);
         HeldLock lock;
         try {
             lock = lite.sync().lock(function(group)).acquire(lockWait);
@@ -85,6 +87,12 @@ public final class MapReduce implements AutoCloseable {
         if (group.isBlank() || group.length() > GROUP_CHARS_MAX) {
             throw new IllegalArgumentException(
                     "the group \"%s\" must have 1 to %d characters".formatted(group, GROUP_CHARS_MAX));
+        }
+    }
+
+    static void checkWorkerTimeout(Duration timeout) {
+        if (!timeout.isPositive()) {
+            throw new IllegalArgumentException("the timeout of workers is %s; it must be positive".formatted(timeout));
         }
     }
 

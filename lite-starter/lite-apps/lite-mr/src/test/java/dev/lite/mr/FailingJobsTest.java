@@ -402,6 +402,21 @@ class FailingJobsTest {
     }
 
     @Test
+    void timeoutsThatCannotBeKept() throws IOException {
+        JobSpec spec = JobSpec.of(WordCount.class, Input.file(write("x")));
+        assertThatThrownBy(() -> spec.withWorkerWait(Duration.ofMillis(-1)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("the wait for a worker is PT-0.001S; it must not be negative");
+        assertThatThrownBy(() -> MapReduce.open(cluster.embedded(0), "hasty", Duration.ZERO))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("the timeout of workers is PT0S; it must be positive");
+        assertThatThrownBy(() ->
+                        new JobRunner(cluster.embedded(0), "hasty", Duration.ofSeconds(-1), Duration.ofSeconds(1)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("the timeout of workers is PT-1S; it must be positive");
+    }
+
+    @Test
     void aGroupWithoutWorkers() throws IOException {
         Path file = write("x");
         try (MapReduce lonely = MapReduce.open(cluster.embedded(0), "lonely")) {
