@@ -141,6 +141,8 @@ record ApplicationLines(int code, int calls) {
                   a Spring bean. [Its figures](log.md).
                 - LITE-MR: the paper's lines are changes of Phoenix, which has 3,000 of its own. Ours is written anew.
                   [Its figures](mapreduce.md).
+
+                The paper's graph engine and its distributed shared memory (LITE-Graph, LITE-DSM, §8.3 and §8.4) are not implemented.
                 """);
         return page.toString();
     }
