@@ -95,7 +95,7 @@ public interface Fabric extends AutoCloseable {
     /**
      * The memories of peers that are {@linkplain FabricEndpoint#mappedAddress mapped} here although they are lost: their node has
      * closed its fabric, or its process has ended; no endpoint to it is left; and the memory has no name by which another
-     * process could open it. So it never comes back, but the system keeps it for as long as it is mapped. A memory that is
+     * process could open it. So nobody uses it again, but the system keeps it for as long as it is mapped. A memory that is
      * listed once stays listed until it is {@linkplain #unmap unmapped}. Any thread; may make system calls.
      */
     default List<AddressRange> lostMemories() {

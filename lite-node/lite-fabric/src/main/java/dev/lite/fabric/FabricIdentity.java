@@ -22,7 +22,7 @@ public interface FabricIdentity {
     byte[] sign(byte[] message);
 
     /**
-     * Why a peer is not who it says. The driver has checked that the peer has the private key.
+     * Why a peer is not the node that it claims to be. The driver has checked that the peer has the private key.
      *
      * @param peer what the peer says and proved
      * @param timeout the method may block so long, because a node that just registered may not be known yet

@@ -91,7 +91,7 @@ public final class FairShares {
 
         /** What the owner and all owners have, and what all may have, for messages. */
         public String describe() {
-            return "\"%s\" has %d of %d; all may have %d, and one principal as many as it leaves"
+            return "\"%s\" has %d of %d; all may have %d, and one principal as many as it leaves free"
                     .formatted(owner, places.of(owner), places.taken(), places.max());
         }
     }

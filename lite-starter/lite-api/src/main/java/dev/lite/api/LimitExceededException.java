@@ -2,7 +2,7 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The request exceeds a configured limit or the free memory. Nothing was allocated; the message names the limit. */
+/** A request exceeds a fixed or configured limit, or the free memory. Nothing was allocated; the message names the limit. */
 public final class LimitExceededException extends LiteException {
     private static final long serialVersionUID = 1L;
 

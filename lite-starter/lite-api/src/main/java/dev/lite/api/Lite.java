@@ -129,8 +129,9 @@ public interface Lite extends AutoCloseable {
         /**
          * Checks the values.
          *
-         * @throws IllegalArgumentException when the name is blank or too long or has a control character, the deadline is not positive, no operation may wait, or the
-         *     session would be lazy without re-attachment
+         * @throws IllegalArgumentException when the name is blank, is longer than 512 bytes of UTF-8, contains a control character or
+         *     is no valid Unicode; when the deadline is not positive, {@code waitersMax} is below 1, or {@code lazy} is true without
+         *     {@code reattach}
          */
         public AttachOptions {
             Objects.requireNonNull(socket, "socket");
@@ -149,7 +150,7 @@ public interface Lite extends AutoCloseable {
                 throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
             }
             if (lazy && !reattach) {
-                throw new IllegalArgumentException("a lazy session needs re-attachment");
+                throw new IllegalArgumentException("a lazy session needs re-attachment; use withReattach(true)");
             }
         }
 

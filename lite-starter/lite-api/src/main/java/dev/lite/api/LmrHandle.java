@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * owns them until the future is complete.
  *
  * <p><b>Deadlines.</b> Every method waits at most for the session's deadline. An attached application sends it to its node with every
- * operation; the node's configured deadline does not shorten it. The node's deadline is a fifth earlier, but at most 0.5 s, so that its
- * message about a timeout arrives in time. A node cuts deadlines to one hour.
+ * operation; the node's configured deadline does not shorten it. The node gives up a little earlier (by a fifth of the deadline, at most
+ * 0.5 s), so that its error message still arrives. A node shortens deadlines of more than one hour to one hour.
  *
  * <p><b>Errors.</b> The data methods (read, write, memset and the atomic ones) throw:
  *

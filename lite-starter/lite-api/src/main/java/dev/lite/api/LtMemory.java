@@ -20,6 +20,7 @@ public interface LtMemory {
      * master.
      *
      * @throws LmrExistsException when the name is in use
+     * @throws LmrPermissionException when the session's principal may not create LMRs of this name
      * @throws LimitExceededException when a limit or the free memory of a chosen node is too small; nothing was allocated
      * @throws NodeUnreachableException when a chosen node is unknown or does not answer
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
@@ -42,7 +43,8 @@ public interface LtMemory {
      * @param permissions what the handle allows, at least one
      * @throws IllegalArgumentException if {@code spec} has no name, or {@code permissions} is empty
      * @throws LmrExistsException if an LMR of this name has another size or other default permissions; the message has both
-     * @throws LmrPermissionException if the LMR exists and the caller's principal lacks one of {@code permissions}
+     * @throws LmrPermissionException if the LMR exists and the session's principal lacks one of {@code permissions}, or the principal
+     *     may not create and map LMRs of this name
      * @throws LimitExceededException like {@link #malloc(LmrSpec, Duration)}
      * @throws NodeUnreachableException like {@link #malloc(LmrSpec, Duration)}
      * @throws ClusterUnavailableException if the directory cannot be reached, or does not answer; the LMR may exist then
@@ -124,7 +126,7 @@ public interface LtMemory {
      *
      * @param permissions the permissions of the handle, at least one
      * @throws LmrNotFoundException when no LMR has this name
-     * @throws LmrPermissionException when the caller's principal lacks one of the permissions
+     * @throws LmrPermissionException when the session's principal lacks one of the permissions, or may not map LMRs of this name
      * @throws ClusterUnavailableException when the directory cannot be reached
      * @throws LiteTimeoutException when the deadline passed first
      */
@@ -145,7 +147,7 @@ public interface LtMemory {
      * @param id the id from {@link LmrHandle#id}
      * @param permissions the permissions of the handle, at least one
      * @throws LmrNotFoundException when no LMR has this id, or it was freed
-     * @throws LmrPermissionException when the caller's principal lacks one of the permissions
+     * @throws LmrPermissionException when the session's principal lacks one of the permissions
      * @throws NodeUnreachableException when the node that created the LMR cannot be reached
      * @throws LiteTimeoutException when the deadline passed first
      */

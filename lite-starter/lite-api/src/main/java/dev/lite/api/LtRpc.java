@@ -15,8 +15,8 @@ import java.util.concurrent.CompletionException;
  * #bindAny any node}. Any thread may call any method of this interface and of the objects it returns. Every method throws {@link
  * SessionLostException} when the session has ended.
  *
- * <p><b>Delivery.</b> A call is executed at most once. After a {@link LiteTimeoutException} or a {@link NodeUnreachableException} it may
- * have been executed or not.
+ * <p><b>Delivery.</b> A call is executed at most once. After a {@link LiteTimeoutException}, a {@link NodeUnreachableException} or a
+ * {@link SessionLostException} it may have been executed or not. {@link RpcStatus} says so for an {@link RpcFailedException}.
  *
  * <p><b>Limits.</b> Requests and replies have at most {@value #MESSAGE_BYTES_MAX} bytes; put larger data into an LMR and send its id
  * or name. A caller that is faster than the server waits, up to its deadline. {@link #checkName} has the rules for names of functions
@@ -43,7 +43,8 @@ public interface LtRpc {
      * deadline.
      *
      * @throws LimitExceededException when the node has reached its limit of functions and ports, or the name has a bad length
-     * @throws LmrPermissionException when another principal serves the function at this node
+     * @throws LmrPermissionException when another principal serves the function at this node, or the session's principal may not use
+     *     its name
      */
     RpcServer serve(String function);
 
@@ -96,6 +97,7 @@ public interface LtRpc {
      * @param node the node's name; this session's own node is allowed
      * @return the reply; the caller owns it
      * @throws RpcFailedException when the handler failed, or the function is not served at that node; see {@link RpcStatus}
+     * @throws LmrPermissionException when the session's principal may not call functions of this name; nothing was called
      * @throws NodeUnreachableException when the node is not connected, or was lost during the call
      * @throws LiteTimeoutException when the deadline passed first
      * @throws LimitExceededException when the request is too long
@@ -159,6 +161,7 @@ public interface LtRpc {
      * @param message at most {@value #MESSAGE_BYTES_MAX} bytes; used only during this call
      * @throws LimitExceededException when the message is too long
      * @throws RpcFailedException with {@link RpcStatus#NOT_SERVED} when no session has the port open at that node
+     * @throws LmrPermissionException when the session's principal may not send to ports of this name
      * @throws NodeUnreachableException when the node is not connected, or was lost meanwhile; the message may have been delivered
      * @throws LiteTimeoutException when the queue stayed full or no answer came before the deadline; the message may have been delivered
      */
@@ -168,7 +171,8 @@ public interface LtRpc {
      * Opens a port for messages at this session's node. Waits at most for the session's deadline.
      *
      * @throws LimitExceededException when the node has reached its limit of functions and ports, or the name has a bad length
-     * @throws LmrPermissionException when another principal has the port open at this node
+     * @throws LmrPermissionException when another principal has the port open at this node, or the session's principal may not use its
+     *     name
      */
     RpcMessages messages(String port);
 

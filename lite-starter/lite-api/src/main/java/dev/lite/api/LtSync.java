@@ -17,6 +17,7 @@ public interface LtSync {
      * Returns the lock with this name. The first use creates it, at the node of the session that used it first.
      *
      * @throws ClusterUnavailableException when the lock is not known at this node yet and the directory cannot be reached
+     * @throws LmrPermissionException when the session's principal may not use this name
      * @throws LimitExceededException when the session or its node has reached its limit of locks and barriers
      * @throws IllegalArgumentException when the name is invalid; see {@link #checkName}
      */
@@ -28,6 +29,7 @@ public interface LtSync {
      * @param parties how many parties a round needs, 1 to {@value #PARTIES_MAX}; all parties must name the same number, or the round
      *     breaks
      * @throws ClusterUnavailableException when the barrier is not known at this node yet and the directory cannot be reached
+     * @throws LmrPermissionException when the session's principal may not use this name
      * @throws LimitExceededException when the session or its node has reached its limit of locks and barriers
      * @throws IllegalArgumentException when the name (see {@link #checkName}) or the number of parties is invalid
      */

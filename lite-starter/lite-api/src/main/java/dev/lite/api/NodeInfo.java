@@ -14,7 +14,7 @@ public record NodeInfo(String name, int id, long incarnation, long arenaBytes, S
     /**
      * Checks the name of a node.
      *
-     * @throws IllegalArgumentException when it is not 1 to 63 of the characters {@code a–z A–Z 0–9 . _ -}
+     * @throws IllegalArgumentException when it is not 1 to 63 of the characters {@code a-z A-Z 0-9 . _ -}, or is {@code .} or {@code ..}
      */
     public static void checkName(String node) {
         Names.requireNode("node", node);

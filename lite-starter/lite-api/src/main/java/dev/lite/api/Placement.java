@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Which nodes store the bytes of an LMR. The creator chooses (paper §4.1). Large LMRs are cut into chunks, of 4 MiB unless the node
- * is configured otherwise; a placement on several nodes distributes the chunks.
+ * Which nodes store the bytes of an LMR. The creator chooses (paper §4.1). An LMR is cut into chunks of 4 MiB, or of less if it would
+ * not reach all its nodes otherwise. A placement on several nodes distributes the chunks.
  */
 public sealed interface Placement {
 

@@ -442,7 +442,7 @@ final class ClientHandle implements LmrHandle {
 
     LiteException noSlot(int op, long offset, long length) {
         return new LiteTimeoutException(
-                "%s of %s at offset %d of %s: all slots of the session with node %s were in use for the deadline of %s"
+                "%s of %s at offset %d of %s: all slots of the session with node %s were in use for the deadline of %s (lite.node.session.slots)"
                         .formatted(
                                 Op.nameOf(op),
                                 bytes(length),

@@ -421,7 +421,7 @@ final class ClientServer implements RpcServer {
                 LOG.debug("serving \"{}\" ended", function, e);
                 if (!closed.get()) {
                     return;
-                } // else channels may have come before the node heard of the close, whose calls wait for this thread
+                } // else channels may have come before the node knew of the close, and their calls wait for this thread
             } catch (Throwable e) { // also an Error: the next call may succeed
                 LOG.warn("Cannot receive a call of \"{}\"; receiving the next", function, e);
                 Polling.sleepNs(RECEIVE_PAUSE_NS);
@@ -566,7 +566,7 @@ final class ClientServer implements RpcServer {
                     notTaken(this);
                 }
                 throw new LiteTimeoutException(
-                        "%s: the node has not told the caller's name; the next receive gets the call"
+                        "%s: the node did not send the caller's name before the deadline; the next receive gets the call"
                                 .formatted(RpcCommandPath.what(Op.RECEIVE, function)));
             }
         }

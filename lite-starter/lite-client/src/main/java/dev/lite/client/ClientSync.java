@@ -262,7 +262,8 @@ final class ClientSync implements LtSync {
                 throw session.lost();
             }
             throw new LiteTimeoutException(
-                    "all slots of the session with node %s were in use".formatted(session.nodeName()));
+                    "all slots of the session with node %s were in use until the deadline (lite.node.session.slots)"
+                            .formatted(session.nodeName()));
         }
         try {
             data.slots().workFor(slot, number); // no handle has so small a number

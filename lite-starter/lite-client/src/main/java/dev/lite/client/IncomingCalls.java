@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class IncomingCalls {
     private static final long STANDING_NS = TimeUnit.MINUTES.toNanos(1);
-    /** After a command that the node ended because it has not heard of a change of channels yet, or has heard of it earlier. */
+    /** After a command that the node ended because it knows of a change of channels later or earlier than this application. */
     private static final long AGAIN_NS = 200_000;
     /** How long the end of a server waits for the end of its standing receive, which the node brings about. */
     private static final long REFUSE_NS = TimeUnit.SECONDS.toNanos(1);
@@ -263,7 +263,7 @@ final class IncomingCalls {
                     return call;
                 }
                 if (deadlineNs - System.nanoTime() <= 0) {
-                    throw new LiteTimeoutException("no call of the function \"%s\" came in time".formatted(function));
+                    throw new LiteTimeoutException("no call of the function \"%s\" came before the deadline".formatted(function));
                 }
                 continue;
             }

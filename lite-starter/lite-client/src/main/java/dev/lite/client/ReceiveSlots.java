@@ -94,7 +94,7 @@ final class ReceiveSlots {
                         return Place.TURN;
                     }
                     throw new LiteTimeoutException(
-                            "%s: receives held all their slots of the session until the deadline".formatted(what));
+                            "%s: other receives held all slots that receives may use until the deadline (lite.node.session.slots)".formatted(what));
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p>How long an armed break takes does not matter. It wakes the standby thread, which may take the processor from the thread that would
- * have come back. For the same reason, all processes of a host try in the same periods: while one arms its breaks, those of the others
+ * have polled again. For the same reason, all processes of a host try in the same periods: while one arms its breaks, those of the others
  * are long, too. They share the system's clock, so their periods are the same. Poll role.
  */
 final class Breaks {

@@ -76,7 +76,7 @@ final class Inbound {
     /** Whether the last receive emptied the socket and no step has returned {@link Step#IDLE} since. */
     private boolean drained;
 
-    /** When this last looked for a reset. */
+    /** When this last checked for a reset. */
     private long lookedNs = System.nanoTime();
 
     private long context;

@@ -96,8 +96,8 @@ final class Outbound {
     /** Also written under the lock. */
     private volatile boolean full;
 
-    /** Whether {@link Trouble#full} was told so. Stays while the poll role tries again: telling costs a system call. */
-    private boolean fullTold;
+    /** Whether {@link Trouble#full} was called for this. Stays set while the poll role tries again: the call is a system call. */
+    private boolean fullReported;
 
     private boolean closed;
     private boolean acknowledgementQueued;
@@ -436,8 +436,8 @@ final class Outbound {
     }
 
     private void tellFull(boolean now) {
-        if (now != fullTold && !closed) {
-            fullTold = now;
+        if (now != fullReported && !closed) {
+            fullReported = now;
             trouble.full(now);
         }
     }

@@ -4,11 +4,11 @@ import dev.lite.fabric.driver.Waiting;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets busy threads give up the poll role without a system call, and the standby thread step in when they do not come back.
+ * Lets busy threads give up the poll role without a system call, and lets the standby thread step in if they do not poll again soon.
  *
  * <p>A thread that makes or serves one call after the other gives the role up for a break of a few microseconds in between. Arming the
  * fabric for it costs two system calls, and what arrives in the break wakes the standby thread, which then takes a processor from the
- * threads that have work. So while breaks are frequent and short, the fabric is armed in name only; {@link Breaks} decides that. A thread
+ * threads that have work. So while breaks are frequent and short, the fabric is not really armed; {@link Breaks} decides that. A thread
  * that is about to sleep always arms it. A thread that will post or poll soon leaves its frames queued.
  *
  * <p>Meanwhile the standby thread checks every {@value #EVERY_NS} ns. If nobody has polled for {@value Departures#FRESH_NS} ns, it

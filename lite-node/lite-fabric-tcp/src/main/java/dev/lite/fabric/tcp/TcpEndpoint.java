@@ -25,7 +25,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
 
     private static final int ALL_LANES = -1;
 
-    /** After this time, a peer whose connection was reset has looked for that. */
+    /** After this time, a peer whose connection was reset has checked for that. */
     private static final long RESET_NS = 2 * Inbound.LOOK_NS;
 
     /** Held while one thread cuts: others that wait for the same sockets would delay the reset. */
@@ -214,7 +214,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     /**
      * Cuts the lanes. If an operation that changes the peer's memory may still lie in a socket of the peer, waits until
      * the peer has executed it and answered the end of the lanes with its own end. If a peer does not answer in time, this
-     * resets the connection, and waits until the peer looks for a reset before it changes its memory.
+     * resets the connection. Then it waits as long as the peer may take to check for a reset before it changes its memory.
      */
     private static void cut(TcpLink link, Deadline deadline) {
         if (!cutLanes(link)) {

@@ -166,7 +166,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (!endpoint.mayChangePeer()) {
             return true;
         }
-        try { // who hears of a failed post relies on it that the peer does not execute it any more
+        try { // a failed post promises its caller that the peer does not execute it any more
             return !connections.run("cut", () -> {
                 try {
                     endpoint.close();

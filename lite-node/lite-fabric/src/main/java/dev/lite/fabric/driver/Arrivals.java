@@ -41,7 +41,7 @@ public final class Arrivals<T> {
         boolean kept = false;
         lock.lock();
         try {
-            if (closed || dropped.contains(tag)) { // it stays so: a thread may wait that has not looked yet
+            if (closed || dropped.contains(tag)) { // the mark stays: a thread that waits may not have seen it yet
                 return;
             }
             T before = byTag.remove(tag);

@@ -113,7 +113,7 @@ public final class LaneHandshake {
             int lanes, long bytes, byte[] hello, @Nullable FabricKeys keys) {}
 
     /**
-     * Who is who.
+     * The identities of both sides.
      *
      * @param fabric the driver's name
      * @param hello {@link FabricConfig#hello}

@@ -91,9 +91,8 @@ final class TestNode {
         int handedOver = fabric.poll(limit);
         long calls = recorder.leave();
         lastCalls = calls;
-        // A poll that only served a peer's request answers 1, in drivers that need the owner's processor for that;
-        // other
-        // drivers answer exactly the number of calls.
+        // In drivers that need the owner's processor, a poll that only served a peer's request answers 1. Others
+        // answer exactly the number of calls.
         var capabilities = fabric.capabilities();
         boolean onlyForAPeer =
                 calls == 0 && handedOver == 1 && (!capabilities.oneSided() || capabilities.atomicsByOwner());

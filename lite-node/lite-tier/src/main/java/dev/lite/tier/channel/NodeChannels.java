@@ -248,7 +248,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     /** The connection of a channel; null if there is none in time, or the channel ends before. */
     private static @Nullable FabricStream stream(Peer peer, ChannelEnd end, long timeoutNs) {
-        end.connecting = true; // before the look: who ends the channel later drops the connection
+        end.connecting = true; // before the check: a thread that ends the channel later drops the connection
         FabricStream stream = end.isEnded() ? null : peer.endpoint().openStream(end.tag, timeoutNs);
         end.connecting = false;
         if (stream == null) {
@@ -456,7 +456,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         return end;
     }
 
-    /** The application was told of a channel. */
+    /** The application was notified of a channel. */
     void announced(ChannelEnd end) {
         String reason = end.announce();
         String retirement = end.retirement();

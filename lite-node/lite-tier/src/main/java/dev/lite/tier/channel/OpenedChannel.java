@@ -39,9 +39,9 @@ public final class OpenedChannel {
     }
 
     /**
-     * The application was told of the channel, or could not be. Closes the node's descriptor.
+     * The application was notified of the channel, or could not be. Closes the node's descriptor.
      *
-     * @param sent whether it was told; otherwise the channel ends
+     * @param sent whether it was notified; otherwise the channel ends
      */
     public void announced(boolean sent) {
         descriptor.close();

@@ -203,7 +203,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
 
     /**
      * The other nodes with a process that registered before this call and is not fenced: whether live or not, and
-     * whether this node has heard of it or not.
+     * whether this node knows of it or not.
      *
      * @throws ClusterUnavailableException if the directory does not answer
      */

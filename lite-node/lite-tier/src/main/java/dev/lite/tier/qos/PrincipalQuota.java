@@ -74,7 +74,7 @@ final class PrincipalQuota {
         return new Share(this, application);
     }
 
-    /** Ends the limits; those who wait go on. */
+    /** Ends the limits; waiting operations continue. */
     void end() {
         bytes.unlimit();
         operations.unlimit();

@@ -134,7 +134,7 @@ public final class QosService implements AutoCloseable {
     }
 
     /**
-     * Changes the policy. Operations that wait go on under the new one.
+     * Changes the policy. Operations that wait continue under the new one.
      *
      * @throws IllegalArgumentException if this node cannot follow it, with what, the value and the limit; the former policy
      *     stays

@@ -75,7 +75,7 @@ public final class SessionQos implements AutoCloseable {
         return part.gated;
     }
 
-    /** Operations that had begun may still go on. */
+    /** Operations that had begun may continue. */
     boolean isClosed() {
         return closed;
     }

@@ -142,7 +142,7 @@ final class AnyClient implements RpcClient {
         return new RpcFailedException(
                 RpcStatus.NOT_SERVED,
                 0,
-                "no node that node %s can reach serves the %s; of %s the last said: %s"
+                "no node that node %s can reach serves the %s; the last of %s answered: %s"
                         .formatted(nodes.self(), function, Counts.text(tried, "node", "nodes"), last.getMessage()),
                 last instanceof NodeUnreachableException ? last : null);
     }

@@ -125,7 +125,7 @@ final class FunctionServer implements PostedReceive.Server {
                     "the server of the %s did not receive this call".formatted(RpcNames.describe(served.name)));
         }
         PollRole role = engine.receiveRole();
-        // With a call in the queue, this thread comes back soon: the replies until then go out together.
+        // With a call in the queue, this thread replies again soon: the replies until then go out together.
         boolean held = served.hasQueued() ? received.replySoon(reply) : received.replyAndTake(reply, role);
         return served.receive(this, Deadline.in(deadline).endNs(), role, held);
     }

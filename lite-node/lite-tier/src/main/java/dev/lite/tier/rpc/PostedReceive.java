@@ -57,7 +57,7 @@ public abstract class PostedReceive {
     /**
      * Gives the receive up. Any thread; never blocks.
      *
-     * @return whether this thread has ended the receive; otherwise it has not begun, has ended, or has a call just now
+     * @return whether this thread has ended the receive; otherwise it has not begun, has ended, or is getting a call
      */
     public final boolean giveUp() {
         RpcFunction.PostedReceiver its = receiver;

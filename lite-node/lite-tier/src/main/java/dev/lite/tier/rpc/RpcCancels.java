@@ -111,7 +111,7 @@ final class RpcCancels {
             }
         }
 
-        /** {@link #sweep}, after whose failure calls may remain: without this thread, their slots would not come back. */
+        /** {@link #sweep}, after whose failure calls may remain: without this thread, their slots would never be free again. */
         private boolean sweepOrTryAgain() {
             try {
                 return sweep();

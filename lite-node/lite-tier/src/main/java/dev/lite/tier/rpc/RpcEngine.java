@@ -253,7 +253,7 @@ public final class RpcEngine implements PeerListener {
             if (owner == null && !served.take(principal)) {
                 forgetIfUnused(function);
                 throw new LimitExceededException(
-                        "\"%s\" serves %d functions and ports at node %s, and all principals %d; the limit is %d, and one principal may have as many as it leaves"
+                        "\"%s\" serves %d functions and ports at node %s, and all principals %d; the limit is %d, and one principal may have as many as it leaves free"
                                 .formatted(principal, served.of(principal), selfName, served.taken(), FUNCTIONS_MAX));
             }
             server = new FunctionServer(this, function, handled, whenClosed);

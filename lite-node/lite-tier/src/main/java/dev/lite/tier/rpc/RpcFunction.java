@@ -85,7 +85,7 @@ final class RpcFunction {
         }
     }
 
-    /** A receiver without a thread: the thread that tells it of a call also hands the call over. */
+    /** A receiver without a thread: the thread that notifies it of a call also hands the call over. */
     final class PostedReceiver extends Receiver {
         private final FunctionServer server;
         private final PostedReceive receive;
@@ -276,7 +276,7 @@ final class RpcFunction {
      * Hands a call over to a receiver that is in no queue, or queues it. Never blocks: another thread fetches a long
      * request.
      *
-     * @param first the call that the receiver was told of, or null
+     * @param first the call that the receiver was notified of, or null
      */
     private void serve(PostedReceiver receiver, @Nullable RpcEntry first) {
         RpcEntry entry = first;
@@ -381,7 +381,7 @@ final class RpcFunction {
                 throw new SessionLostException(
                         "interrupted while waiting for a call of the function \"%s\"".formatted(name));
             }
-            throw new LiteTimeoutException("no call of the function \"%s\" came in time".formatted(name));
+            throw new LiteTimeoutException("no call of the function \"%s\" came before the deadline".formatted(name));
         }
         return receiver.entry;
     }

@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Puts the requests of calls into rings, and reads what came back: what calls with and without a waiting thread share. Any thread. */
+/** Puts the requests of calls into rings, and reads the replies: what calls with and without a waiting thread share. Any thread. */
 final class RpcRequests {
     private static final Logger log = LoggerFactory.getLogger(RpcRequests.class);
-    /** Between two posts while a connection is busy, or two looks at a full ring. */
+    /** Between two posts while a connection is busy, or two checks of a full ring. */
     static final long PAUSE_NS = 20_000;
 
     private static final long ENLARGE_TIMEOUT_NS = 5_000_000_000L;

@@ -153,7 +153,7 @@ final class RpcRings {
         int ofPrincipal = known == null ? 0 : known.byPrincipal.getOrDefault(principal, 0);
         if (!FairShares.allows(ofPrincipal, id, RpcWire.RINGS_MAX)) {
             throw new LimitExceededException(
-                    "node %s calls %d functions here, %d of them as \"%s\"; the limit is %d, and one principal may have as many as it leaves"
+                    "node %s calls %d functions here, %d of them as \"%s\"; the limit is %d, and one principal may have as many as it leaves free"
                             .formatted(peer.hello().node(), id, ofPrincipal, principal, RpcWire.RINGS_MAX));
         }
         long offset = takeRoom(peer, principal, size);

@@ -159,8 +159,8 @@ final class RpcSlot extends PollWaiter {
             return null;
         }
         RpcCancels.Abandoned call = new RpcCancels.Abandoned(this, node, ring, place, callId);
-        // The fields are plain: without the fence they may be read after the second look at the state.
-        // The owner of the next call writes them later than the first look, and own() counts.
+        // The fields are plain: without the fence they may be read after the second read of the state.
+        // The owner of the next call writes them after the first read, and own() changes the state.
         VarHandle.acquireFence();
         return state == seen ? call : null;
     }

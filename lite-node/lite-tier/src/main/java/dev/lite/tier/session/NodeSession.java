@@ -182,7 +182,7 @@ final class NodeSession implements Runnable {
                         .formatted(first.getClass().getSimpleName()));
             }
             hello = said;
-            server.heard(uid, this);
+            server.greeted(uid, this);
         } catch (ProtocolException invalid) {
             refuse(LiteException.Code.SESSION_LOST, invalid.getMessage());
             throw invalid;
@@ -342,7 +342,7 @@ final class NodeSession implements Runnable {
                     worker.interrupt();
                 }
                 channel.close();
-                server.heard(uid, this);
+                server.greeted(uid, this);
                 server.remove(this, admitted);
                 if (logged != null) {
                     LOG.info("{} ended: {}", name(), endReason.get());

@@ -329,7 +329,7 @@ public final class SessionServer implements AutoCloseable {
     }
 
     /** A connection has said hello, or has ended. */
-    void heard(int uid, NodeSession session) {
+    void greeted(int uid, NodeSession session) {
         synchronized (silent) {
             Deque<NodeSession> ofUid = silent.get(uid);
             if (ofUid != null && ofUid.remove(session) && ofUid.isEmpty()) {
@@ -360,7 +360,7 @@ public final class SessionServer implements AutoCloseable {
         int all = sessions.taken();
         return all >= config.sessionsMax()
                 ? "node %s has %d sessions; the limit is %d".formatted(backend.nodeName(), all, config.sessionsMax())
-                : "\"%s\" has %d of the %d sessions of node %s; the limit is %d, and one principal may have as many as it leaves"
+                : "\"%s\" has %d of the %d sessions of node %s; the limit is %d, and one principal may have as many as it leaves free"
                         .formatted(principal, sessions.of(principal), all, backend.nodeName(), config.sessionsMax());
     }
 

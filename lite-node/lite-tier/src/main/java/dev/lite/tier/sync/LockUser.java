@@ -7,7 +7,7 @@ final class LockUser implements Mapping.Drawer, UsedNames.User {
     private final NodeLock lock;
     private final SessionSync session;
 
-    /** Changed under the monitor. Who reads it without the monitor may see an attempt to give up that fails. */
+    /** Changed under the monitor. A thread that reads it without the monitor may see an attempt to give up that fails. */
     private volatile boolean givenUp;
 
     LockUser(NodeLock lock, SessionSync session) {

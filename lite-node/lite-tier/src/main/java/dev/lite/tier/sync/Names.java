@@ -173,7 +173,7 @@ final class Names<T> {
         }
         if (!FairShares.allows(own, left, namesMax)) {
             throw new LimitExceededException(
-                    "\"%s\" uses %d of the %d %s of this node's applications; the limit is %d, and one principal may have as many as it leaves"
+                    "\"%s\" uses %d of the %d %s of this node's applications; the limit is %d, and one principal may have as many as it leaves free"
                             .formatted(principal, own, left, what, namesMax));
         }
     }

@@ -74,7 +74,7 @@ class ChannelTableTest {
         assertThatThrownBy(() -> divided.keep(end("a", 99, 3)))
                 .isInstanceOf(LimitExceededException.class)
                 .hasMessage(
-                        "ends of channels of node n: \"a\" has 8 of 8; all may have 16, and one principal as many as it leaves");
+                        "ends of channels of node n: \"a\" has 8 of 8; all may have 16, and one principal as many as it leaves free");
         assertThat(fill(divided, "b", 100)).hasSize(4);
         assertThat(fill(divided, "c", 200)).hasSize(2);
 

@@ -230,8 +230,7 @@ class ArenaAllocatorTest {
     void aNearlyFullTableAllocatesFromUncleanMemoryOrRefusesCleanly() {
         reopenWith(64);
         // A freed run that starts between two page borders: allocating a page from it leaves a rest on both sides, so
-        // three
-        // entries are needed.
+        // it needs three entries.
         List<ExtentRun> small = new ArrayList<>();
         for (int count = 0; count < 60; count++) {
             small.add(allocator.allocate(1, 64, 1, 1).getFirst());

@@ -72,7 +72,7 @@ interface LimitCases extends NodeCases {
             assertThatExceptionOfType(LimitExceededException.class)
                     .isThrownBy(() -> second.map("x", Set.of(Permission.READ), Waits.seconds(20)))
                     .withMessage(
-                            "handles at node n0: \"greedy\" has 4 of 4; all may have 8, and one principal as many as it leaves (lite.node.limits.handles)");
+                            "handles at node n0: \"greedy\" has 4 of 4; all may have 8, and one principal as many as it leaves free (lite.node.limits.handles)");
             fourth.unmap();
             for (int count = 0; count < 3; count++) { // what fails takes no place
                 assertThatThrownBy(() -> second.map("nothing", Set.of(Permission.READ), Waits.seconds(20)))

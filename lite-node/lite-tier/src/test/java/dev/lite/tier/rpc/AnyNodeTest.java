@@ -200,7 +200,7 @@ class AnyNodeTest {
         ending.close();
         assertNotServed(
                 catchThrowable(() -> call(client)),
-                "no node that node n0 can reach serves the function \"f\"; of 1 node the last said:");
+                "no node that node n0 can reach serves the function \"f\"; the last of 1 node answered:");
         assertThatThrownBy(() -> at.getFirst().rpc().bindAny("")).isInstanceOf(LimitExceededException.class);
     }
 

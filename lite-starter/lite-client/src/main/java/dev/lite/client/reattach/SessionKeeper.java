@@ -216,7 +216,7 @@ final class SessionKeeper implements AutoCloseable {
         if (waiters.incrementAndGet() > options.waitersMax() && away) {
             waiters.decrementAndGet();
             throw new NodeUnreachableException(
-                    "the node at %s is away, and %d operations wait for it already; no more may wait"
+                    "the node at %s is away, and %d operations wait for it already, which is the limit (lite.client.waiters-max)"
                             .formatted(options.socket(), options.waitersMax()));
         }
         try {

@@ -4,14 +4,14 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a thread waits before it sleeps: first with pauses, then by yielding its processor. The sleep is the third stage and the
- * caller's own, with a bell that others ring.
+ * How a thread waits for a condition: first it pauses, then it yields its processor, then it sleeps. The sleep is the caller's own,
+ * with a bell that others ring. The caller polls the condition between the steps.
  *
  * <pre>
  *   int left = wait.begin(1);
- *   while (!look()) {
+ *   while (!poll()) {
  *       if (left == 0) {
- *           announce, look once more, sleep
+ *           announce the sleep, poll once more, sleep
  *           left = wait.begin(1);
  *       } else {
  *           left = wait.pause(left);
@@ -21,21 +21,23 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Pauses</b> pay while the other side runs on another processor. When others are busy, pausing only keeps the other side
- * from running. So each wait in vain halves the pauses, down to 1/{@value #LEAST_SHARE}. All of them are tried again after a few
- * such waits. Each try in vain doubles the number of waits before the next one, up to {@value #TRY_AFTER_MAX}. Two sides that put
- * each other to sleep recover within a few rounds; two that share a processor pay little for the tries.
+ * from running. A wait whose pauses all passed without success is a miss. Each miss halves the pauses, down to
+ * 1/{@value #LEAST_SHARE}. After a few misses, one wait tries all of them again. Each such try that misses doubles the number of
+ * waits before the next one, up to {@value #TRY_AFTER_MAX}. Two sides that put each other to sleep recover within a few rounds; two
+ * that share a processor pay little for the tries.
  *
- * <p><b>Yields</b> let the other side run on the same processor at the cost of a switch, a tenth of a wake-up, and show the kernel
- * two threads that want to run, so that it parts them. Beside a busy process a yield gives away a whole time slice, almost every
- * time. So a yield that takes longer than {@value #LATE_NS} ns ends the wait. If fewer than {@value #GOOD_BETWEEN} waits were ended
- * by yields since the last such one, the next {@value #WITHOUT_MIN} waits make none; twice as many each time, up to
- * {@value #WITHOUT_MAX}. After more, the late yield was an exception, as when the host takes the processor from a virtual machine,
- * and yields continue. Such an exception makes the yields of all waiting threads late, so late yields that overlap count as one.
+ * <p><b>Yields</b> let the other side run on the same processor at the cost of a switch, a tenth of a wake-up. They also show the
+ * kernel two threads that want to run, so that it moves one to another processor. Beside a busy process, almost every yield gives
+ * away a whole time slice. So a yield that takes longer than {@value #LATE_NS} ns is <i>late</i>, and ends the wait. If fewer than
+ * {@value #HITS_BETWEEN} waits succeeded by yields since the last late one, the next {@value #WITHOUT_YIELDS_MIN} waits make no
+ * yields; twice as many each time, up to {@value #WITHOUT_YIELDS_MAX}. Otherwise the late yield was an exception, as when the host
+ * takes the processor from a virtual machine, and yields continue. Such an exception makes the yields of all waiting threads late,
+ * so late yields that overlap count as one.
  *
- * <p><b>Ready.</b> A thread that finds what it waits for at its first look, time and again, serves several others. They may need its
- * processor, but it never sleeps nor yields, so it keeps the processor until the system takes it away. After {@value #READY_IN_A_ROW}
- * such waits in a row that it {@linkplain #ready told of}, a wait skips its pauses, if a look costs more than one. (When looks cost
- * nothing, a pause is so short that skipping it costs several times as much.)
+ * <p><b>Ready.</b> A thread whose first poll succeeds again and again serves several others. They may need its processor, but it
+ * never sleeps nor yields, so it keeps the processor until the system takes it away. After {@value #READY_IN_A_ROW} such waits in a
+ * row, which it {@linkplain #ready reports}, a wait skips its pauses, if a poll costs more than one pause. (When polls cost nothing,
+ * a pause is so short that skipping it costs several times as much.)
  *
  * <p>Any number of threads share one object. Updates may be lost, which only slows the adaptation down. Nothing is allocated.
  */
@@ -46,18 +48,18 @@ public final class StagedWait {
 
     private static final int YIELDS_MAX = 100;
     private static final int LATE_NS = 200_000;
-    private static final int WITHOUT_MIN = 64;
-    private static final int WITHOUT_MAX = 1 << 14;
-    /** After so many waits that a yield ended in time, a late one is an exception. */
-    private static final int GOOD_BETWEEN = 16;
+    private static final int WITHOUT_YIELDS_MIN = 64;
+    private static final int WITHOUT_YIELDS_MAX = 1 << 14;
+    /** After so many waits that succeeded by yields, a late yield is an exception. */
+    private static final int HITS_BETWEEN = 16;
 
     /** So many pauses lie between two yields of a {@linkplain #ofFollowers mixed} wait. */
     static final int PAUSES_BETWEEN = 16;
 
-    /** So many waits are mixed after one whose pauses all failed. */
+    /** So many waits are mixed after a miss. */
     static final int MIXED_WAITS = 256;
 
-    /** After so many waits in a row that ended at their first look, waits skip their pauses. */
+    /** After so many waits in a row that ended at their first poll, waits skip their pauses. */
     static final int READY_IN_A_ROW = 2;
 
     // What is left of a wait: the pauses above the yields.
@@ -73,7 +75,7 @@ public final class StagedWait {
     private final LongSupplier clock;
 
     private final boolean eachLateYieldCounts;
-    /** Whether the pauses are mixed with yields after a wait whose pauses failed. */
+    /** Whether the pauses are mixed with yields after a miss. */
     private final boolean mixes;
 
     private final int all;
@@ -81,7 +83,7 @@ public final class StagedWait {
     private final int yields;
 
     private int pauses;
-    /** How many waits in vain lie between two tries of all pauses. */
+    /** How many misses lie between two tries of all pauses. */
     private int tryAfter = TRY_AFTER_MIN;
 
     private int untilTry = TRY_AFTER_MIN;
@@ -90,13 +92,17 @@ public final class StagedWait {
     private int mixed;
 
     /** How many of the next waits make no yields. */
-    private int without;
+    private int withoutYields;
 
-    /** Waits in a row that ended at their first look; no more than {@link #READY_IN_A_ROW}. */
+    /** Waits in a row that ended at their first poll; no more than {@link #READY_IN_A_ROW}. */
     private int ready;
 
-    private int withoutNext = WITHOUT_MIN;
-    private int good;
+    /** How many waits make no yields after the next late yield. */
+    private int withoutYieldsNext = WITHOUT_YIELDS_MIN;
+
+    /** Waits that succeeded by yields since the last late yield; no more than {@link #HITS_BETWEEN}. */
+    private int hitsByYields;
+
     /** The end of the last late yield that counted. */
     private long lateUntilNs;
 
@@ -153,7 +159,7 @@ public final class StagedWait {
 
     /**
      * For threads that wait beside one that polls for them. The thread that they wait for may be ready on this processor, and would
-     * run only after all pauses. So after a wait whose pauses all failed, the next ones mix them with yields. Not for virtual threads.
+     * run only after all pauses. So after a miss, the next waits mix pauses with yields. Not for virtual threads.
      *
      * @param pauses as in the constructor
      * @param takeTurns whether they also {@linkplain #ofTurns take turns}
@@ -165,7 +171,7 @@ public final class StagedWait {
     /**
      * Begins a wait.
      *
-     * @param cost how many pauses one look costs; there are so many times fewer looks
+     * @param cost how many pauses one poll costs; there are so many times fewer polls
      * @return what is left of the wait, for {@link #pause}; 0: sleep at once
      */
     public int begin(int cost) {
@@ -173,29 +179,28 @@ public final class StagedWait {
             mixed--;
         }
         int yieldsNow = yields;
-        if (without > 0) {
-            without--;
+        if (withoutYields > 0) {
+            withoutYields--;
             yieldsNow = 0;
         }
-        // When the pauses have become fewer than one look costs, waits make none from then on. To try all again made
-        // calls to
-        // handlers over TCP a third slower: each look is a system call.
+        // Once the pauses are fewer than one poll costs, waits make none any more. Trying all of them again made calls
+        // to handlers over TCP a third slower: each poll is a system call.
         int left = ((pauses / cost) << YIELD_BITS) | yieldsNow;
         return cost > 1 && ready == READY_IN_A_ROW ? yieldsOnly(left) : left;
     }
 
     /**
-     * Pauses or yields once, after a look in vain.
+     * Pauses or yields once, after a poll that found nothing.
      *
      * @param left what {@link #begin} or this method returned last; not 0
-     * @return what is left of the wait; 0: announce the sleep, look once more and sleep
+     * @return what is left of the wait; 0: announce the sleep, poll once more and sleep
      */
     public int pause(int left) {
         if (left > YIELD_MASK) {
             Thread.onSpinWait();
             int rest = left - PAUSE;
             if (rest <= YIELD_MASK) {
-                pausedInVain();
+                missed();
             } else if (mixed > 0 && isBetween(rest) && isYieldLate()) {
                 return 0;
             }
@@ -249,7 +254,7 @@ public final class StagedWait {
     }
 
     /**
-     * A look after a pause or a yield succeeded.
+     * A poll after a pause or a yield succeeded.
      *
      * @param left what {@link #pause} returned last
      */
@@ -259,13 +264,13 @@ public final class StagedWait {
         }
         if (left > YIELD_MASK) {
             pausesPaid();
-        } else if (good < GOOD_BETWEEN) {
-            good++;
+        } else if (hitsByYields < HITS_BETWEEN) {
+            hitsByYields++;
         }
     }
 
     /**
-     * The first look of a wait succeeded, before any pause, yield or sleep; in place of {@link #hit}. For threads that serve others.
+     * The first poll of a wait succeeded, before any pause, yield or sleep; in place of {@link #hit}. For threads that serve others.
      *
      * @param left what {@link #begin} returned
      */
@@ -295,16 +300,16 @@ public final class StagedWait {
             }
             lateUntilNs = endNs;
         }
-        if (good < GOOD_BETWEEN) {
-            without = withoutNext;
-            withoutNext = Math.min(WITHOUT_MAX, 2 * withoutNext);
+        if (hitsByYields < HITS_BETWEEN) {
+            withoutYields = withoutYieldsNext;
+            withoutYieldsNext = Math.min(WITHOUT_YIELDS_MAX, 2 * withoutYieldsNext);
         } else {
-            withoutNext = Math.max(WITHOUT_MIN, withoutNext / 2);
+            withoutYieldsNext = Math.max(WITHOUT_YIELDS_MIN, withoutYieldsNext / 2);
         }
-        good = 0;
+        hitsByYields = 0;
     }
 
-    private void pausedInVain() {
+    private void missed() {
         if (mixes) {
             mixed = MIXED_WAITS;
         }

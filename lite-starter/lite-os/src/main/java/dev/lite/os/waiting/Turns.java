@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Turns {
     private static final long TURN_NS = 1_000_000;
-    /** The owner of a turn looks at the clock after so many operations. */
+    /** The owner of a turn reads the clock after so many operations. */
     private static final int CHECK = 32;
     /** A turn may come so much later than expected. */
     private static final long LATE_NS = 2_000_000;

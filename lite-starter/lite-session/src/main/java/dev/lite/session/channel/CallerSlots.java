@@ -84,7 +84,7 @@ final class CallerSlots {
         long beganNs = System.nanoTime();
         lock.lock();
         try {
-            waiters.incrementAndGet(); // before the next try: who returns a slot after it sees a waiter
+            waiters.incrementAndGet(); // before the next try: a thread that returns a slot later sees a waiter
             while (!ended.getAsBoolean()) {
                 endQuarantine();
                 int slot = need ? find() : tryTake();

@@ -64,7 +64,7 @@ public final class ChannelCaller implements AutoCloseable {
     private final HelpedFutures futures;
 
     private volatile boolean retired;
-    private final CountDownLatch toldToEnd = new CountDownLatch(1);
+    private final CountDownLatch endRequested = new CountDownLatch(1);
 
     /**
      * Takes over the memory; {@link #close} unmaps it.
@@ -611,11 +611,11 @@ public final class ChannelCaller implements AutoCloseable {
                 memory.exit();
             }
         }
-        toldToEnd.countDown();
+        endRequested.countDown();
     }
 
     /**
-     * Waits until this end was told to end: by {@link #end} or {@link #close}, not by the other end or a wrong value. An interrupt does
+     * Waits for a call of {@link #end} or {@link #close}; an end by the other side or by a wrong value does not count. An interrupt does
      * not end the wait; it is kept.
      *
      * @return false if that did not happen in time
@@ -626,7 +626,7 @@ public final class ChannelCaller implements AutoCloseable {
         try {
             while (true) {
                 try {
-                    return toldToEnd.await(timeoutNs - (System.nanoTime() - beganNs), TimeUnit.NANOSECONDS);
+                    return endRequested.await(timeoutNs - (System.nanoTime() - beganNs), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }

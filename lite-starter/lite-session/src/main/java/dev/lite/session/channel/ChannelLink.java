@@ -11,10 +11,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
 /**
- * Carries a channel between two hosts. Each end has the channel's memory for itself, and a link: it sends what the other end must see
- * over a TCP connection of the channel's own, and writes what it receives into the memory. So callers and servers work as on one host.
+ * Carries a channel between two hosts. Each end has its own copy of the channel's memory, and a link. The link sends what the other end
+ * must see over the channel's own TCP connection, and writes what it receives into the memory. So callers and servers work as on one host.
  *
- * <p><b>Sending.</b> A thread notes its slot and sends, unless another thread is just sending, which then sends that slot, too: several
+ * <p><b>Sending.</b> A thread notes its slot and sends, unless another thread is sending: that one then sends this slot, too. So several
  * calls share one system call. What a slot sends is in its window, which stays as it is until the frame was sent. So a connection that
  * takes no more needs no further memory. A thread that has made many writes leaves the rest to one that {@linkplain #isPolled polls}: others
  * may note slots as fast as it sends them.
@@ -113,8 +113,8 @@ abstract class ChannelLink implements LinkInput.Frames {
     abstract int prepare(int slot, long header);
 
     /**
-     * Whether a thread polls, and sends what others leave. A thread that stops to do so sends after that. So what was left while this
-     * returned true is sent.
+     * Whether a thread polls, and sends what others leave. A thread that stops polling sends once more afterwards. So whatever was left
+     * while this returned true is sent.
      */
     abstract boolean isPolled();
 
@@ -149,7 +149,7 @@ abstract class ChannelLink implements LinkInput.Frames {
     /** A slot has something to send, which a thread that polls, or will soon, sends. Never blocks. */
     final void leave(int slot) {
         note(slot);
-        if (virtuallyPolled) { // after the note: who ends that sends what was noted
+        if (virtuallyPolled) { // after the note: a thread that clears it sends what was noted
             watch.left();
         } else {
             sendNow();
@@ -174,7 +174,7 @@ abstract class ChannelLink implements LinkInput.Frames {
         sendNow();
     }
 
-    /** Whether something was sent just now. */
+    /** Whether something was sent a moment ago. */
     final boolean sendsOften() {
         return System.nanoTime() - sentNs < OFTEN_NS;
     }
@@ -185,9 +185,9 @@ abstract class ChannelLink implements LinkInput.Frames {
 
     /** Sends what was noted. Never blocks. */
     final void sendNow() {
-        // Who finds another thread sending leaves its bit to that one, which looks again after it has ended.
+        // A thread that finds another one sending leaves its bit to that one, which checks again after it has ended.
         while (hasOutgoing() && !blocked && sending.compareAndSet(false, true)) {
-            // Asked again after sending has ended: who stopped polling before that may have found this thread sending.
+            // Asked after sending has ended: a thread that stopped polling before that may have found this one sending.
             if (!sendAll() && isPolled()) {
                 watch.left(); // if that thread has lost its processor
                 return;
@@ -211,8 +211,8 @@ abstract class ChannelLink implements LinkInput.Frames {
             }
             sentNs = System.nanoTime();
         } catch (OsException e) {
-            // Replies may have come before the other end closed the connection. Who receives just now notices that end,
-            // too.
+            // Replies may have come before the other end closed the connection. If another thread is receiving, it
+            // notices the end, too.
             if (receiving.compareAndSet(false, true)) {
                 boolean unused = pollNow();
                 failed(e);
@@ -224,7 +224,7 @@ abstract class ChannelLink implements LinkInput.Frames {
             throw e;
         } finally {
             boolean stuck = !all && !leaves;
-            blocked = stuck; // also after a failure: then nobody tries again and again
+            blocked = stuck; // also after a failure: otherwise threads would try again and again
             sending.set(false);
             if (ended) {
                 end();
@@ -380,8 +380,8 @@ abstract class ChannelLink implements LinkInput.Frames {
 
     /**
      * Sleeps until something comes or the time is over, and receives it; does not sleep if the thread need not wait any more. Returns
-     * whether it received something. A platform thread. It keeps others from receiving, or they could take what it sleeps for, and it
-     * would sleep on.
+     * whether it received something. A platform thread. It keeps others from receiving: they could take what it sleeps for, and it
+     * would not wake.
      */
     final boolean sleepAndReceive(BooleanSupplier waits, long sleepNs) {
         for (int step = 0; !receiving.compareAndSet(false, true); step++) {
@@ -405,7 +405,7 @@ abstract class ChannelLink implements LinkInput.Frames {
 
     /**
      * The channel has ended: sends what was left, and the other end notices after that. No thread sleeps for the connection any more. If
-     * another thread is just sending, that one does it.
+     * another thread is sending, that one does it.
      */
     final void end() {
         ended = true;

@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The server's end of a channel; see the package. Any number of threads receive and reply at the same time, each with its own
- * {@link ReceivedRequest}; those that wait do so in a {@link ChannelGroup}. Another thread than the receiver may reply. Nothing is allocated for a call.
+ * {@link ReceivedRequest}; those that wait do so in a {@link ChannelGroup}. Another thread than the receiver may reply. A call
+ * allocates nothing.
  */
 public final class ChannelServer implements AutoCloseable {
     private static final int SLOT_BITS = 6;
@@ -270,7 +271,7 @@ public final class ChannelServer implements AutoCloseable {
                 long call = ++sequences[slot] << SLOT_BITS | slot;
                 into.set(this, call, length, contextLength);
                 calls.setRelease(slot, call);
-                if (link != null) { // there is no caller here who would ring again
+                if (link != null) { // there is no caller on this host that would ring again
                     wakeForMore();
                 }
                 return true;

@@ -3,7 +3,7 @@ package dev.lite.session.channel;
 /**
  * Decides whether the watching thread must be armed for calls that no thread waits for. A thread that has polled for such calls is expected
  * to poll again within microseconds. Until then the link is not armed: an armed link wakes the watching thread, which takes a processor
- * from the threads that have work. If the thread does not come back, the watching thread arms the link.
+ * from the threads that have work. If the thread does not poll again, the watching thread arms the link.
  *
  * <p>A reply may be seen late then. That does not matter to the thread itself, but to futures with stages, and to threads that wait for a
  * future without polling. So for {@value #STAGES_NS} ns after such a future has ended, nobody is expected.
@@ -62,7 +62,7 @@ final class ExpectedPolls {
     }
 
     /**
-     * Returns whether a thread is still expected. If not, who asks must arm the link.
+     * Returns whether a thread is still expected. If not, the caller must arm the link.
      *
      * @param polledNs when a thread polled last
      */

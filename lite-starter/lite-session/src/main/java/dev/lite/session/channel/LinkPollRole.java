@@ -120,7 +120,7 @@ final class LinkPollRole {
         void sleep(long deadlineNs) {
             sleepers.getAndUpdate(bits -> bits | 1L << slot);
             try {
-                int next = woken.get(); // after the bit was set: who gives up the role sees it
+                int next = woken.get(); // after the bit was set: a thread that gives up the role sees it
                 if (poller.get() == null && (next == NOBODY || next == slot)) {
                     return;
                 }
@@ -172,7 +172,7 @@ final class LinkPollRole {
                 }
             }
         } finally {
-            handOver(); // it may be the last one that looked, or one that was woken to poll
+            handOver(); // this thread may be the last one awake, or one that was woken to poll
         }
     }
 
@@ -187,7 +187,7 @@ final class LinkPollRole {
         return poller.get() != null || woken.get() != NOBODY;
     }
 
-    /** If threads sleep and none looks or polls, wakes one to poll. If that is not possible, the watching thread polls. */
+    /** If threads sleep and none is awake or polls, wakes one to poll. If that is not possible, the watching thread polls. */
     private void handOver() {
         if (link.again() != ChannelLink.Again.NOW) {
             return;
@@ -195,9 +195,9 @@ final class LinkPollRole {
         for (long bits = sleepers.get(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
             if (!woken.compareAndSet(NOBODY, slot)) {
-                return; // another thread hands over just now
+                return; // another thread is handing over
             }
-            // The slot may be that of a virtual thread by now. Whose bit is seen after the wake clears the field.
+            // The slot may be that of a virtual thread by now. A thread whose bit is set after the wake clears the field.
             if (Futex.wake(memory.word(slot), 1) > 0 && (sleepers.get() & 1L << slot) != 0) {
                 return;
             }
@@ -236,7 +236,7 @@ final class LinkPollRole {
                         pollersWait.hit(left);
                     }
                     left = first = StagedWait.yieldsOnly(
-                            pollersWait.begin(ChannelLink.POLL_COST)); // those whom it concerns run first
+                            pollersWait.begin(ChannelLink.POLL_COST)); // the threads that it concerns run first
                 } else if (left > 0) {
                     left = pollersWait.pause(looking.get() > 0 ? StagedWait.yieldsOnly(left) : left);
                 } else if (!waiter.sleepOnConnection(deadlineNs)) {
@@ -329,7 +329,7 @@ final class LinkPollRole {
         private void park(long deadlineNs) {
             parked = true;
             try {
-                if (isWaiting()) { // after that: who ends it sees that the thread is parked
+                if (isWaiting()) { // checked after it is set: a thread that ends the wait sees that this one is parked
                     LockSupport.parkNanos(this, deadlineNs - System.nanoTime());
                 }
             } finally {

@@ -194,7 +194,7 @@ public final class LinkWatch implements AutoCloseable {
             int ticks = idleTicks + 1;
             idleTicks = ticks;
             if (ticks > IDLE_TICKS) {
-                ticking = false; // before the look: what is left later makes it tick again
+                ticking = false; // before the check: what is left later makes it tick again
             }
             for (ChannelLink link : links.values()) {
                 if (!works(() -> tick(link))) {

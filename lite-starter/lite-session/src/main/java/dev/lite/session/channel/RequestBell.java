@@ -72,13 +72,13 @@ final class RequestBell {
                 return slot;
             }
         }
-        return NONE; // others submit and take just now: the caller of this method looks again
+        return NONE; // other threads submit and take meanwhile: the caller of this method checks again
     }
 
     /**
-     * Server: announces that this thread will sleep while the doorbell is {@link #RING}, or {@link #AWAKE} if another thread looks.
+     * Server: announces that this thread will sleep while the doorbell is {@link #RING}, or {@link #AWAKE} if another thread is awake.
      *
-     * @param others whether another thread of the server looks for requests
+     * @param others whether another thread of the server is awake and polls for requests
      * @return the value of the doorbell with which it may sleep; 0: something is submitted, or the channel has ended
      */
     int announce(boolean others) {
@@ -88,7 +88,7 @@ final class RequestBell {
             if (!isValid(seen)) {
                 return 0; // the end of the channel must stay visible
             }
-            if (RawMemory.compareAndSetInt(doorbell, seen, announced)) { // a full fence before the look
+            if (RawMemory.compareAndSetInt(doorbell, seen, announced)) { // a full fence before the check
                 return bits() == 0 ? announced : 0;
             }
         }

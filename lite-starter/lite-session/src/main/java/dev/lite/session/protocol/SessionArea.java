@@ -191,9 +191,8 @@ public record SessionArea(int slots, int windowBytes) {
     }
 
     private long windowsOffset() {
-        // There is always room for 64 slots of 128 bytes, two pages, so the windows' offset does not depend on the
-        // number
-        // of slots.
+        // There is always room for 64 slots of 128 bytes, two pages. So the offset of the windows does not depend on
+        // the number of slots.
         return PAGE_BYTES + (long) SLOTS_MAX * SLOT_BYTES;
     }
 }

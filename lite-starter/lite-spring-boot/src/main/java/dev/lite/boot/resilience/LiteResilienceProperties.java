@@ -25,10 +25,10 @@ public record LiteResilienceProperties(
      *
      * @param enabled Whether calls to a node fail at once after too many of them did not reach it.
      * @param failureRateThreshold Percentage of failed calls that opens the circuit breaker: more than 0, at most 100.
-     * @param slidingWindowSize Number of last calls that count.
-     * @param minimumNumberOfCalls Number of calls before the percentage counts.
+     * @param slidingWindowSize Number of most recent calls from which the failure rate is computed.
+     * @param minimumNumberOfCalls Number of calls before the failure rate is computed.
      * @param waitDurationInOpenState How long calls to a node fail at once before some are tried again.
-     * @param permittedCallsInHalfOpenState Number of calls that are tried after that time.
+     * @param permittedCallsInHalfOpenState Number of trial calls after the wait, which close or open the circuit breaker again.
      */
     public record CircuitBreaker(
             @DefaultValue("true") boolean enabled,
@@ -55,7 +55,7 @@ public record LiteResilienceProperties(
      * The retry named "lite".
      *
      * @param enabled Whether an operation is repeated when memory or a node is not available for the moment.
-     * @param maxAttempts Number of attempts, with the first one.
+     * @param maxAttempts Number of attempts, including the first one.
      * @param waitDuration Pause before the second attempt; it doubles for each further one.
      */
     public record Retry(
@@ -73,7 +73,7 @@ public record LiteResilienceProperties(
      * Bulkheads, named "lite-" and the function's name.
      *
      * @param enabled Whether calls beyond the limit fail at once at their callers.
-     * @param maxConcurrentCalls Number of calls of one function that are executed at the same time.
+     * @param maxConcurrentCalls Maximum number of calls of one function that are executed at the same time.
      */
     public record Bulkhead(
             @DefaultValue("false") boolean enabled,
@@ -87,9 +87,9 @@ public record LiteResilienceProperties(
     /**
      * The rate limiter named "lite".
      *
-     * @param enabled Whether calls beyond the limit wait, and then fail.
-     * @param limitForPeriod Number of calls and messages in a period.
-     * @param limitRefreshPeriod Length of a period.
+     * @param enabled Whether calls beyond the limit wait, and then fail if they still exceed it.
+     * @param limitForPeriod Maximum number of calls and messages in a period.
+     * @param limitRefreshPeriod Length of a period of the rate limiter.
      * @param timeoutDuration How long a call waits for the next period.
      */
     public record RateLimiter(
