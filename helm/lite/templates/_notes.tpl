@@ -51,7 +51,8 @@ NetworkPolicies do not filter RDMA: use a separate network for it.
 {{- end }}
 {{- if eq .Values.tls.mode "none" }}
 
-Without tls.mode, data between nodes and the managers' token cross the network unencrypted.
+Without tls.mode, the managers' token crosses the network unencrypted. TCP between nodes is encrypted by keys of the
+handshake, unless lite.node.tcp.protection is none.
 {{- end }}
 
 What stays after helm uninstall:
