@@ -492,7 +492,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
                 end(other, reason, true, false);
             }
         } else if (tellOther && peer != null) {
-            boolean unused = execute(() -> tell(peer, end, end.isCaller() ? END_OF_SERVER : END_OF_CALLER, reason));
+            boolean unused = execute(() -> notifyPeer(peer, end, end.isCaller() ? END_OF_SERVER : END_OF_CALLER, reason));
         }
     }
 
@@ -506,7 +506,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         if (peer == null) {
             retireHere(new ChannelTable.Key(null, end.tag, true), reason);
         } else {
-            boolean unused = execute(() -> tell(peer, end, RETIRE, reason));
+            boolean unused = execute(() -> notifyPeer(peer, end, RETIRE, reason));
         }
     }
 
@@ -524,7 +524,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     }
 
     /** Tells the other node. A connection that carries no control request for long is lost, which ends the channel there. */
-    private void tell(Peer peer, ChannelEnd end, int what, String reason) {
+    private void notifyPeer(Peer peer, ChannelEnd end, int what, String reason) {
         for (int tries = 0; tries < TELL_TRIES && links.peer(peer.id()) == peer; tries++) {
             try {
                 ControlMessage request =

@@ -22,7 +22,7 @@ public abstract class PostedCall {
     private @Nullable FunctionClient target;
     private volatile @Nullable RpcSlot slot;
 
-    /** To tell of its end; null: nobody. Written before the post. */
+    /** Is notified of its end; null: nobody is. Written before the post. */
     private @Nullable Admission admission;
 
     private long bytes;

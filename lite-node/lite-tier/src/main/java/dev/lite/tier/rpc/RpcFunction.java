@@ -57,14 +57,14 @@ final class RpcFunction {
 
         private volatile boolean called;
 
-        /** Called under the lock; {@link #tell} follows, without the lock. */
+        /** Called under the lock; {@link #deliver} follows, without the lock. */
         void call(@Nullable RpcEntry its) {
             entry = its;
             called = true;
         }
 
         /** Wakes the receiving thread. */
-        void tell() {
+        void deliver() {
             signal();
         }
 
@@ -96,7 +96,7 @@ final class RpcFunction {
         }
 
         @Override
-        void tell() {
+        void deliver() {
             serve(this, entry());
         }
 
@@ -162,18 +162,18 @@ final class RpcFunction {
         /** The servers' principal if it was the last one, or null. */
         final @Nullable String ofLast;
 
-        private final List<Receiver> told;
+        private final List<Receiver> notified;
         private final List<RpcEntry> refused;
 
-        private Removal(@Nullable String ofLast, List<Receiver> told, List<RpcEntry> refused) {
+        private Removal(@Nullable String ofLast, List<Receiver> notified, List<RpcEntry> refused) {
             this.ofLast = ofLast;
-            this.told = told;
+            this.notified = notified;
             this.refused = refused;
         }
 
-        /** Tells those whom it concerns. The caller holds no lock. */
+        /** Notifies the receivers and refuses the queued calls. The caller holds no lock. */
         void finish() {
-            told.forEach(Receiver::tell);
+            notified.forEach(Receiver::deliver);
             refused.forEach(engine.arrivals()::refuse);
         }
     }
@@ -194,9 +194,9 @@ final class RpcFunction {
         for (Receiver receiver : receivers) {
             receiver.call(null); // each receiver checks whether its own server closed
         }
-        List<Receiver> told = List.copyOf(receivers);
+        List<Receiver> notified = List.copyOf(receivers);
         receivers.clear();
-        return new Removal(ofLast, told, refused);
+        return new Removal(ofLast, notified, refused);
     }
 
     /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */
@@ -217,7 +217,7 @@ final class RpcFunction {
         if (!served) {
             engine.arrivals().refuse(entry);
         } else if (called != null) {
-            called.tell();
+            called.deliver();
         }
     }
 
