@@ -39,7 +39,8 @@ public record LmrSpec(
         Objects.requireNonNull(lifetime, "lifetime");
         defaultPermissions = Permission.copyOf(defaultPermissions, "defaultPermissions");
         if (defaultPermissions.contains(Permission.MASTER)) {
-            throw new IllegalArgumentException("the default permissions contain MASTER; grant MASTER to each principal by its name");
+            throw new IllegalArgumentException(
+                    "the default permissions contain MASTER; grant MASTER to each principal by its name");
         }
     }
 

@@ -86,7 +86,8 @@ final class ClientMessages implements RpcMessages {
         }
         if (sender == null) {
             throw new LiteTimeoutException(
-                    "%s: the node did not send the sender's name before the deadline; the next receive gets the message".formatted(what));
+                    "%s: the node did not send the sender's name before the deadline; the next receive gets the message"
+                            .formatted(what));
         }
         return new Message(sender.node(), sender.principal(), its.data);
     }

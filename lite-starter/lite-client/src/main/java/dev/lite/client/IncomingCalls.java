@@ -263,7 +263,8 @@ final class IncomingCalls {
                     return call;
                 }
                 if (deadlineNs - System.nanoTime() <= 0) {
-                    throw new LiteTimeoutException("no call of the function \"%s\" came before the deadline".formatted(function));
+                    throw new LiteTimeoutException(
+                            "no call of the function \"%s\" came before the deadline".formatted(function));
                 }
                 continue;
             }

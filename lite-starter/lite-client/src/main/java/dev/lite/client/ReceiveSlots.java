@@ -94,7 +94,8 @@ final class ReceiveSlots {
                         return Place.TURN;
                     }
                     throw new LiteTimeoutException(
-                            "%s: other receives held all slots that receives may use until the deadline (lite.node.session.slots)".formatted(what));
+                            "%s: other receives held all slots that receives may use until the deadline (lite.node.session.slots)"
+                                    .formatted(what));
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }

@@ -52,7 +52,8 @@ final class RpcCommandPath {
                 throw session.lost();
             }
             throw new LiteTimeoutException(
-                    "%s: all slots of the session were in use until the deadline (lite.node.session.slots)".formatted(what));
+                    "%s: all slots of the session were in use until the deadline (lite.node.session.slots)"
+                            .formatted(what));
         }
         data.slots().workFor(slot, NO_HANDLE);
         return slot;

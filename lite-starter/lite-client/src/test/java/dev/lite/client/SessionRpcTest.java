@@ -612,7 +612,8 @@ class SessionRpcTest {
                     .failsWithin(LONG.dividedBy(2))
                     .withThrowableThat()
                     .withCauseInstanceOf(LiteTimeoutException.class)
-                    .withMessageContaining("did not send the caller's name before the deadline; the next receive gets the call");
+                    .withMessageContaining(
+                            "did not send the caller's name before the deadline; the next receive gets the call");
 
             fixture.node.answer(fixture.node.awaitHeldRequest());
 

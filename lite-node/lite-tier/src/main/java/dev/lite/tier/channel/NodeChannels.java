@@ -492,7 +492,8 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
                 end(other, reason, true, false);
             }
         } else if (tellOther && peer != null) {
-            boolean unused = execute(() -> notifyPeer(peer, end, end.isCaller() ? END_OF_SERVER : END_OF_CALLER, reason));
+            boolean unused =
+                    execute(() -> notifyPeer(peer, end, end.isCaller() ? END_OF_SERVER : END_OF_CALLER, reason));
         }
     }
 

@@ -162,7 +162,8 @@ class ReattachingLiteTest extends ReattachingCases {
         });
         assertThatThrownBy(() -> handle.read(0, BYTES))
                 .isInstanceOf(NodeUnreachableException.class)
-                .hasMessage("the node at /tmp/x.sock is away, and 2 operations wait for it already, which is the limit (lite.client.waiters-max)");
+                .hasMessage(
+                        "the node at /tmp/x.sock is away, and 2 operations wait for it already, which is the limit (lite.client.waiters-max)");
         nodeIsUp = true;
         waiting.forEach(Waits::join);
         handle.read(0, BYTES);

@@ -197,7 +197,7 @@ final class LinkPollRole {
             if (!woken.compareAndSet(NOBODY, slot)) {
                 return; // another thread is handing over
             }
-            // The slot may be that of a virtual thread by now. A thread whose bit is set after the wake clears the field.
+            // The slot may be that of a virtual thread by now. A thread whose bit is still set clears the field.
             if (Futex.wake(memory.word(slot), 1) > 0 && (sleepers.get() & 1L << slot) != 0) {
                 return;
             }

@@ -65,7 +65,7 @@ final class Gallery implements ApplicationRunner {
     private Thumbnail thumbnail(int number) {
         byte[] png = Pictures.encode(Pictures.photo(PHOTO_WIDTH, PHOTO_HEIGHT, new Random(number)), "png");
         Thumbnail thumbnail;
-        // Without a name: only an application that gets the id can map it, and it costs the cluster's directory nothing.
+        // Without a name: it costs the cluster's directory nothing, and only applications that get the id can map it.
         LmrSpec spec = LmrSpec.of(png.length).withDefaultPermissions(Permission.READ);
         LmrHandle photo = memory.register(spec, MemorySegment.ofArray(png));
         try {
