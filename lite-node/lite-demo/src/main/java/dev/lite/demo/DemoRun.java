@@ -84,7 +84,7 @@ final class DemoRun implements ClusterProgram {
             applications.add(startApplication(cluster, role, node++, words));
         }
         awaitAll(applications);
-        print("wc -w");
+        print("Counting words by wc -w");
         OptionalLong wordsOfWc = WordCount.of(settings.file(), settings.bytes());
         return new Report(
                 settings, Findings.read(result(cluster, STORE)), Findings.read(result(cluster, COMPARE)), wordsOfWc);

@@ -49,7 +49,7 @@ final class Latencies {
     }
 
     private long row(String operation, int size, Runnable call) {
-        Progress.print("measuring %s of %,d bytes".formatted(operation, size));
+        Progress.print("store: measuring %s of %,d bytes".formatted(operation, size));
         int warmUps = run(call, timeNs / 2);
         int samples = run(call, timeNs);
         Arrays.sort(samplesNs, 0, samples);

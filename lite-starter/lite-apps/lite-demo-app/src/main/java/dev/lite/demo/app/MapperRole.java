@@ -19,7 +19,7 @@ abstract class MapperRole extends DemoRole {
         try (Control control = Control.await(lite().memory(), properties().deadline());
                 LmrHandle file = lite().memory().map(Control.FILE, Permission.READ);
                 RpcServer server = calls(file, control).serve()) {
-            Progress.print("serving %s".formatted(server.function()));
+            Progress.print("serving %s at %s".formatted(server.function(), lite().nodeName()));
             meet(Meeting.STORED, file.size());
             whileCounting(results, file, control);
             meet(Meeting.COUNTED, file.size());
