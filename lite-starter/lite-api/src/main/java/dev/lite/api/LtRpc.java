@@ -62,6 +62,8 @@ public interface LtRpc {
      *
      * @param node the node's name; this session's own node is allowed
      * @throws LimitExceededException when the function's name has a bad length
+     * @throws LmrPermissionException when the session's principal may not call functions of this name; an attached application gets it
+     *     from the first call instead
      * @throws IllegalArgumentException when {@code node} or {@code function} cannot be a name
      */
     RpcClient bind(String node, String function);
