@@ -20,7 +20,10 @@ import java.util.Map;
  * <p>Not final: a test lets it fail.
  */
 class PeerMemories implements AutoCloseable {
-    /** Limits the address space used by peers that reconnect with new memory each time. */
+    /**
+     * Limits the address space used by peers that reconnect with new memory each time. Also the processes and nodes that are watched:
+     * those of a process that cannot be seen count until this node stops, although it may have ended.
+     */
     private static final int MAPPINGS_MAX = 4096;
 
     /** Identifies a file, independent of its name and descriptor. */
@@ -29,7 +32,17 @@ class PeerMemories implements AutoCloseable {
     private final Map<Key, PeerMemory> memories = new HashMap<>();
     private final Map<Integer, PeerProcess> processes = new HashMap<>();
     private final Map<Key, PeerPresence> presences = new HashMap<>(); // by the file of the node's doorbell
+    private final int presencesMax;
     private boolean closed;
+
+    PeerMemories() {
+        this(MAPPINGS_MAX);
+    }
+
+    /** For tests: watches at most so many nodes. */
+    PeerMemories(int presencesMax) {
+        this.presencesMax = presencesMax;
+    }
 
     /** The process at the other end of a socket, watched from now on until it ends or the fabric is closed. */
     synchronized PeerProcess process(UnixSocket socket) {
@@ -56,17 +69,29 @@ class PeerMemories implements AutoCloseable {
         if (closed) {
             throw new HandshakeException("the fabric is closed");
         }
-        presences.values().removeIf(PeerPresence::hasEnded); // at most one for each live node is left
+        presences.values().removeIf(PeerPresence::hasEnded);
         try {
             Key key = key(doorbell.descriptor(), Linux.pageSize());
             PeerPresence known = presences.get(key);
-            if (known == null) {
-                known = new PeerPresence(process, doorbell.mapAgain());
-                presences.put(key, known);
-            }
-            return known;
+            return known == null ? watch(key, process, doorbell) : known;
         } catch (IOException e) {
             throw new HandshakeException("the peer's doorbell cannot be identified: " + e.getMessage(), e);
+        }
+    }
+
+    private synchronized PeerPresence watch(Key key, PeerProcess process, Doorbell doorbell) {
+        if (presences.size() == presencesMax) {
+            throw new HandshakeException(
+                    "%d nodes may have this node's memory mapped, the limit".formatted(presencesMax));
+        }
+        Doorbell own = doorbell.mapAgain();
+        try {
+            PeerPresence made = new PeerPresence(process, own);
+            presences.put(key, made);
+            return made;
+        } catch (RuntimeException | Error e) { // also without memory
+            own.close();
+            throw e;
         }
     }
 
