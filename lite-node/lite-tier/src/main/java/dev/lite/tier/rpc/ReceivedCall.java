@@ -253,7 +253,7 @@ public final class ReceivedCall implements RpcCall {
     }
 
     /** Nothing was sent: the call can still be answered or cancelled. */
-    private void reopen() {
+    void reopen() {
         if (ring != null) {
             ring.received.setRelease(slot, this); // before another thread may answer it, which forgets it
         }

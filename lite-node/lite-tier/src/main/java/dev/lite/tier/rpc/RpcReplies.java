@@ -290,8 +290,13 @@ final class RpcReplies {
         try {
             starts = later.test(() -> {
                 Post post;
-                while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
-                    Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+                try {
+                    while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
+                        Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+                    }
+                } catch (RuntimeException | Error e) {
+                    call.reopen(); // nobody answers it any more, but its caller can cancel it
+                    throw e;
                 }
                 posted(out, post, fits);
             });
@@ -336,6 +341,9 @@ final class RpcReplies {
                     e);
             peer.endpoint().close();
             return Post.CLOSED;
+        } catch (RuntimeException | Error e) { // nothing was sent; the call may be answered again
+            posted(out, Post.CLOSED, fits);
+            throw e;
         }
     }
 

@@ -1,10 +1,14 @@
 package dev.lite.tier.rpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.Post;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
@@ -16,6 +20,7 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -224,6 +229,74 @@ class ErrorAtReplyTest {
             Waits.until("the slots of the replies are free", () -> replySlots(cluster, 1) == 0);
             session.close();
         }
+    }
+
+    /** Else the slot of such a reply never comes back while the connection lasts. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, LONG_REPLY})
+    void oneThatCannotBePostedKeepsNoSlotAndTheCallCanBeAnsweredAgain(int bytes) {
+        withReceivedCall(LONG, (call, peer, endpoint, reply) -> {
+            MemorySegment message = MemorySegment.ofArray(new byte[bytes]);
+            for (int i = 0; i < 2; i++) {
+                Inside.set(peer, "endpoint", failing(endpoint, 0));
+                assertThatThrownBy(() -> call.reply(message)).isInstanceOf(OutOfMemoryError.class);
+                assertThatThrownBy(() -> call.tryReply(message, false)).isInstanceOf(OutOfMemoryError.class);
+            }
+            Inside.set(peer, "endpoint", endpoint);
+            call.reply(message);
+            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[bytes]);
+        });
+    }
+
+    /** Else neither its slot nor the caller's comes back while the connection lasts. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, LONG_REPLY})
+    void oneThatCannotBePostedByTheThreadThatWaitsForABusyConnectionKeepsNoSlotAndItsCallCanBeCancelled(int bytes) {
+        withReceivedCall(Waits.seconds(1), (call, peer, endpoint, reply) -> {
+            Inside.set(peer, "endpoint", failing(endpoint, 3));
+            assertThat(call.tryReply(MemorySegment.ofArray(new byte[bytes]), false))
+                    .isTrue();
+            Waits.until("it was given up", () -> !call.isAnswered());
+            Inside.set(peer, "endpoint", endpoint);
+            assertThat(reply).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
+        });
+    }
+
+    private interface Answers {
+        void give(ReceivedCall call, Peer caller, FabricEndpoint endpoint, CompletableFuture<byte[]> reply);
+    }
+
+    private void withReceivedCall(Duration deadline, Answers answers) {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            CompletableFuture<byte[]> reply = client.callAsync(new byte[8], deadline);
+            ReceivedCall call = (ReceivedCall) server.receive(LONG);
+            Peer caller = Objects.requireNonNull(call.ring).peer;
+
+            answers.give(call, caller, caller.endpoint(), reply);
+
+            Waits.until("the slot of the reply is free", () -> replySlots(cluster, 1) == 0);
+            Waits.until("the slot of the call is free", () -> slots(cluster, 0, 1) == 0);
+            session.close();
+        }
+    }
+
+    /** An endpoint whose posts of immediates are busy so often, and then fail. */
+    private static FabricEndpoint failing(FabricEndpoint endpoint, int busy) {
+        AtomicInteger left = new AtomicInteger(busy);
+        return (FabricEndpoint) Proxy.newProxyInstance(
+                FabricEndpoint.class.getClassLoader(), new Class<?>[] {FabricEndpoint.class}, (self, method, args) -> {
+                    if (!method.getName().startsWith("writeImm")) {
+                        return method.invoke(endpoint, args);
+                    }
+                    if (left.getAndDecrement() > 0) {
+                        return Post.BUSY;
+                    }
+                    throw new OutOfMemoryError("on purpose");
+                });
     }
 
     /** The slots of a node that have a reply for another one. */
