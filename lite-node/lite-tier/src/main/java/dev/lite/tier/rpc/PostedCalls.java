@@ -53,9 +53,7 @@ final class PostedCalls {
             RpcRequests.putRequest(slot, request, false);
             slot.principal = target.principal();
             slot.function = target.function();
-            call.begin(this, target, slot);
-            slot.posted(call);
-            function.arrived(slot.entry);
+            postToSelf(target, function, slot, call);
             return true;
         }
         Peer peer = engine.connected(node);
@@ -69,6 +67,32 @@ final class PostedCalls {
         }
         RpcRequests.prepare(target, slot, room, length, contextBytes);
         return tryPostToPeer(target, binding, slot, request, System.nanoTime() + timeoutNs, call);
+    }
+
+    private void postToSelf(FunctionClient target, RpcFunction function, RpcSlot slot, PostedCall call) {
+        long callId = slot.callId;
+        call.begin(this, target, slot);
+        slot.posted(call);
+        boolean taken;
+        try {
+            taken = function.arrived(slot.entry);
+        } catch (RuntimeException | Error e) { // the function has the call, and may answer it
+            Unrecoverable.report(e);
+            if (call.abandon()) {
+                call.failed(exception("the call could not be handed over", e));
+            }
+            return;
+        }
+        if (taken) {
+            return;
+        }
+        if (slot.endPosted(call, RpcSlot.OWNED)) {
+            slot.giveBack();
+            call.measured();
+            call.failed(engine.notServed(function.name));
+        } else if (slot.changeOf(callId, RpcSlot.ABANDONED, RpcSlot.OWNED)) { // given up meanwhile
+            slot.giveBack();
+        }
     }
 
     /** The poll role that brings the replies of a target's calls; null: none, or the target is not known yet. */

@@ -225,7 +225,9 @@ final class RpcArrivals {
         RpcRing ring = entry.ring;
         RpcSlot slot = entry.slot;
         if (ring == null && slot != null) {
-            failNotServed(ownCall(slot, NONE), slot.function);
+            ReceivedCall call = ownCall(slot, NONE);
+            slot.received = call; // first: if it cannot be answered, its caller can still cancel it
+            failNotServed(call, slot.function);
         } else if (ring != null) {
             ReceivedCall call;
             try {

@@ -150,7 +150,21 @@ final class RpcCaller {
         slot.principal = target.principal();
         slot.function = target.function();
         slot.state(RpcSlot.WAITING);
-        function.arrived(slot.entry);
+        boolean taken;
+        try {
+            taken = function.arrived(slot.entry);
+        } catch (RuntimeException | Error e) {
+            if (slot.change(RpcSlot.WAITING, RpcSlot.ABANDONED)) { // the function has the call, and may answer it
+                engine.abandoned(target.nodeId());
+            } else {
+                slot.giveBack();
+            }
+            throw e;
+        }
+        if (!taken) {
+            slot.giveBack();
+            throw engine.notServed(function.name);
+        }
         boolean over = slot.awaitAlone(deadlineNs, engine.waitAlone());
         finish(target, slot, over, deadline);
     }

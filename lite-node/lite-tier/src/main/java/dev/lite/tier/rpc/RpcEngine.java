@@ -232,7 +232,7 @@ public final class RpcEngine implements PeerListener {
         }
     }
 
-    private RpcFailedException notServed(String function) {
+    RpcFailedException notServed(String function) {
         return new RpcFailedException(RpcStatus.NOT_SERVED, RpcNames.notServed(function, selfName));
     }
 
@@ -472,7 +472,9 @@ public final class RpcEngine implements PeerListener {
             }
             return;
         }
-        ring.function.arrived(entry);
+        if (!ring.function.arrived(entry)) {
+            arrivals.refuse(entry);
+        }
     }
 
     /** @param which the post's context, as {@link RpcRing} encodes it: the calling node and the ring's number */

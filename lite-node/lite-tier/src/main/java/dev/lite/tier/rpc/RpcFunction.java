@@ -14,6 +14,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A function on this node: the queue of its calls, and the threads that wait for them in {@link #receive}. Servers come
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p>The entries lie in rings and slots, whose capacity bounds the queue.
  */
 final class RpcFunction {
+    private static final Logger log = LoggerFactory.getLogger(RpcFunction.class);
+
     final String name;
     private final RpcEngine engine;
 
@@ -173,8 +177,18 @@ final class RpcFunction {
 
         /** Notifies the receivers and refuses the queued calls. The caller holds no lock. */
         void finish() {
-            notified.forEach(Receiver::deliver);
-            refused.forEach(engine.arrivals()::refuse);
+            notified.forEach(receiver -> finish(receiver::deliver));
+            refused.forEach(entry -> finish(() -> engine.arrivals().refuse(entry)));
+        }
+
+        /** One that fails must not keep the others waiting: nobody else tells them. */
+        private void finish(Runnable step) {
+            try {
+                step.run();
+            } catch (RuntimeException | Error e) { // for example no memory
+                Unrecoverable.report(e);
+                log.warn("a call or a receive of the {} was not ended with its server", RpcNames.describe(name), e);
+            }
         }
     }
 
@@ -199,26 +213,30 @@ final class RpcFunction {
         return new Removal(ofLast, notified, refused);
     }
 
-    /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */
-    void arrived(RpcEntry entry) {
-        Receiver called = null;
-        boolean served;
+    /**
+     * Takes an arrived call, if there is a server. Runs on the thread that holds the poll role, or on a caller's thread of this
+     * node.
+     *
+     * @return false: there is no server, and the call is still the caller's of this method. If this method throws, the function has
+     *     taken the call
+     */
+    boolean arrived(RpcEntry entry) {
+        Receiver called;
         synchronized (this) {
-            served = !servers.isEmpty();
-            if (served) {
-                called = receivers.poll(); // if a receiver waits, the queue is empty
-                if (called == null) {
-                    queue.add(entry);
-                } else {
-                    called.call(entry);
-                }
+            if (servers.isEmpty()) {
+                return false;
+            }
+            called = receivers.poll(); // if a receiver waits, the queue is empty
+            if (called == null) {
+                queue.add(entry);
+            } else {
+                called.call(entry);
             }
         }
-        if (!served) {
-            engine.arrivals().refuse(entry);
-        } else if (called != null) {
+        if (called != null) {
             called.deliver();
         }
+        return true;
     }
 
     /**
