@@ -20,7 +20,8 @@ import org.springframework.aot.hint.annotation.Reflective;
  * appears only in this application's log.
  *
  * <p>The method runs on virtual threads and may block. It returns the reply itself: the start of the context fails if the method returns
- * a future or a publisher, or if it or its class has Spring's {@code @Async}. See {@link LtRpc#register}. An application with a handler
+ * a future, a publisher, a {@code Callable} or another asynchronous result of Spring MVC, or if it or its
+ * class has Spring's {@code @Async}. See {@link LtRpc#register}. An application with a handler
  * keeps running until its context is closed, like a web server.
  *
  * <p>The bean must be a singleton. A bean that is created late, such as one with {@link

@@ -9,13 +9,10 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.Arrays;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Flow;
-import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.core.GenericTypeResolver;
-import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.util.ReflectionUtils;
@@ -58,24 +55,14 @@ final class RpcHandlerMethod implements RpcHandler {
             }
         }
         check(requests <= 1 && types.length <= requests + 1, "it has more parameters than a request and an RpcCall");
-        Class<?> returned = GenericTypeResolver.resolveReturnType(method, beanType);
-        check(
-                !isDeferred(returned),
-                "it returns %s; a handler may block, and returns the reply itself".formatted(returned.getName()));
+        String deferred = DeferredResults.describe(ResolvableType.forMethodReturnType(method, beanType));
+        check(deferred == null, "it returns %s; a handler may block, and returns the reply itself".formatted(deferred));
         check(!isAsync(), "it is @Async, and its caller would have the reply before its body has run");
         check(
                 bodies.supports(GenericTypeResolver.resolveType(method.getGenericReturnType(), beanType)),
                 "Jackson is missing for its return type");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
         ReflectionUtils.makeAccessible(method);
-    }
-
-    /** Whether the reply would come after the method has returned. */
-    private static boolean isDeferred(Class<?> returned) {
-        return Future.class.isAssignableFrom(returned)
-                || CompletionStage.class.isAssignableFrom(returned)
-                || Flow.Publisher.class.isAssignableFrom(returned)
-                || ReactiveAdapterRegistry.getSharedInstance().getAdapter(returned) != null;
     }
 
     private boolean isAsync() {

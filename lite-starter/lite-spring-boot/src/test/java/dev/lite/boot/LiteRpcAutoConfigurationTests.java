@@ -17,6 +17,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -45,6 +46,7 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.scheduling.annotation.Async;
+import org.springframework.web.context.request.async.DeferredResult;
 
 class LiteRpcAutoConfigurationTests {
 
@@ -579,6 +581,8 @@ class LiteRpcAutoConfigurationTests {
                 Arguments.of(new WithFuture(), CompletableFuture.class),
                 Arguments.of(new WithStage(), CompletionStage.class),
                 Arguments.of(new WithPublisher(), Flow.Publisher.class),
+                Arguments.of(new WithCallable(), Callable.class),
+                Arguments.of(new WithDeferredResult(), DeferredResult.class),
                 Arguments.of(new WithFutureOfParent(), CompletableFuture.class));
     }
 
@@ -610,6 +614,20 @@ class LiteRpcAutoConfigurationTests {
         @LtRpcHandler("later")
         Flow.Publisher<String> later() {
             return new SubmissionPublisher<>();
+        }
+    }
+
+    static class WithCallable {
+        @LtRpcHandler("later")
+        Callable<String> later() {
+            return () -> "reply";
+        }
+    }
+
+    static class WithDeferredResult {
+        @LtRpcHandler("later")
+        DeferredResult<String> later() {
+            return new DeferredResult<>();
         }
     }
 

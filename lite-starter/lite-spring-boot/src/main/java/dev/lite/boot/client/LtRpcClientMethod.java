@@ -2,6 +2,7 @@ package dev.lite.boot.client;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
+import dev.lite.boot.DeferredResults;
 import dev.lite.boot.LtRpcTemplate;
 import java.lang.reflect.GenericArrayType;
 import java.lang.reflect.Method;
@@ -11,13 +12,9 @@ import java.lang.reflect.WildcardType;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Flow;
-import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.ParameterizedTypeReference;
-import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 
@@ -106,24 +103,17 @@ final class LtRpcClientMethod {
     }
 
     private static Reply reply(Class<?> client, Method method, LtRpcTemplate template) {
-        Class<?> raw = method.getReturnType();
-        boolean asynchronous = raw == CompletableFuture.class;
+        boolean asynchronous = method.getReturnType() == CompletableFuture.class;
+        Type type = replyType(client, method);
+        String deferred = DeferredResults.describe(ResolvableType.forType(type));
         check(
-                asynchronous || !isDeferred(raw),
+                deferred == null,
                 client,
                 method,
-                "it returns " + raw.getName() + "; use CompletableFuture, or the reply's own type");
-        Type type = replyType(client, method);
+                "it returns %s; use CompletableFuture, or the reply's own type".formatted(deferred));
         check(isKnown(type), client, method, "the type of its reply is not known: " + type.getTypeName());
         check(template.supports(type), client, method, "Jackson is missing for its return type");
         return new Reply(type, asynchronous);
-    }
-
-    private static boolean isDeferred(Class<?> raw) {
-        return Future.class.isAssignableFrom(raw)
-                || CompletionStage.class.isAssignableFrom(raw)
-                || Flow.Publisher.class.isAssignableFrom(raw)
-                || ReactiveAdapterRegistry.getSharedInstance().getAdapter(raw) != null;
     }
 
     /** Whether a reply can be converted to this type: a type variable and an unbounded wildcard stand for nothing. */

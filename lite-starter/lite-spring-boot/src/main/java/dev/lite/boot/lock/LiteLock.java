@@ -28,9 +28,10 @@ import org.springframework.aot.hint.annotation.Reflective;
  *
  * <p><b>Limits.</b> A proxy of the bean acquires the lock, so calls from the bean to itself ({@code
  * this.take(…)}) do not acquire it. The start of the context fails if the method is private, static or final,
- * if it returns a future, a publisher, a {@code Callable} or another asynchronous result of Spring MVC, or if
- * it or its class has Spring's {@code @Async}: the lock would not be held while the method's work runs. Nor
- * is it while the caller reads a {@link java.util.stream.Stream} or calls a lambda that the method returned.
+ * if it returns a future, a publisher, a {@code Callable} or another asynchronous result of Spring MVC, also in a
+ * {@code ResponseEntity}, or if it or its class has Spring's {@code @Async}: the lock would not be held while
+ * the method's work runs. Nor is it while the caller reads a {@link java.util.stream.Stream} or calls a lambda
+ * that the method returned.
  */
 @Documented
 @Target(ElementType.METHOD)

@@ -1,26 +1,19 @@
 package dev.lite.boot.lock;
 
 import dev.lite.api.LtSync;
+import dev.lite.boot.DeferredResults;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.Objects;
-import java.util.Set;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Flow;
-import java.util.concurrent.Future;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
-import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.ParameterNameDiscoverer;
-import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.env.Environment;
 import org.springframework.expression.EvaluationContext;
@@ -31,7 +24,6 @@ import org.springframework.expression.common.CompositeStringExpression;
 import org.springframework.expression.common.LiteralExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.scheduling.annotation.Async;
-import org.springframework.util.ClassUtils;
 
 /**
  * A method with {@link LiteLock}, checked. Immutable; any thread.
@@ -46,13 +38,6 @@ record LockedMethod(
     private static final SpelExpressionParser PARSER = new SpelExpressionParser();
     /** The last parameter of a suspend function of Kotlin, which need not be on the class path. */
     private static final String CONTINUATION = "kotlin.coroutines.Continuation";
-
-    /** What Spring MVC completes after a method has returned it. Spring MVC need not be on the class path. */
-    private static final Set<String> LATER_IN_MVC = Set.of(
-            "org.springframework.web.context.request.async.DeferredResult",
-            "org.springframework.web.context.request.async.WebAsyncTask",
-            "org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter",
-            "org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody");
 
     private static final ParameterNameDiscoverer PARAMETER_NAMES = new DefaultParameterNameDiscoverer();
 
@@ -90,23 +75,11 @@ record LockedMethod(
             throw new IllegalArgumentException(
                     "it is a suspend function, and the lock would be released at its first suspension");
         }
-        Class<?> returned = GenericTypeResolver.resolveReturnType(method, type);
-        if (Future.class.isAssignableFrom(returned)
-                || CompletionStage.class.isAssignableFrom(returned)
-                || Flow.Publisher.class.isAssignableFrom(returned)
-                || Callable.class.isAssignableFrom(returned)
-                || isLaterInMvc(returned)
-                || ReactiveAdapterRegistry.getSharedInstance().getAdapter(returned) != null) {
-            throw new IllegalArgumentException("it returns %s, and the lock would be released before that completes"
-                    .formatted(returned.getName()));
+        String deferred = DeferredResults.describe(ResolvableType.forMethodReturnType(method, type));
+        if (deferred != null) {
+            throw new IllegalArgumentException(
+                    "it returns %s, and the lock would be released before that completes".formatted(deferred));
         }
-    }
-
-    private static boolean isLaterInMvc(Class<?> returned) {
-        return Stream.concat(
-                        Stream.<Class<?>>iterate(returned, Objects::nonNull, Class::getSuperclass),
-                        ClassUtils.getAllInterfacesForClassAsSet(returned).stream())
-                .anyMatch(type -> LATER_IN_MVC.contains(type.getName()));
     }
 
     private static Expression name(String text) {

@@ -12,6 +12,7 @@ import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import kotlin.coroutines.Continuation;
@@ -189,6 +190,16 @@ class LtRpcClientTests {
         Future<String> call();
     }
 
+    @LtRpcClient(node = "fake-1")
+    interface ReturnsCallable {
+        Callable<String> call();
+    }
+
+    @LtRpcClient(node = "fake-1")
+    interface ReturnsFutureOfFuture {
+        CompletableFuture<CompletableFuture<String>> call();
+    }
+
     /** As Kotlin compiles a suspend function. */
     @LtRpcClient(node = "fake-1")
     interface Suspends {
@@ -251,6 +262,8 @@ class LtRpcClientTests {
                     Map.entry(TwoRequests.class, "it has two parameters for the request; a record can hold both"),
                     Map.entry(TwoDeadlines.class, "it has two parameters for the deadline"),
                     Map.entry(ReturnsFuture.class, "it returns java.util.concurrent.Future; use CompletableFuture"),
+                    Map.entry(ReturnsCallable.class, "it returns java.util.concurrent.Callable; use CompletableFuture"),
+                    Map.entry(ReturnsFutureOfFuture.class, "CompletableFuture; use CompletableFuture, or the reply's"),
                     Map.entry(Suspends.class, "it is a suspend function; a call waits for its reply"),
                     Map.entry(ReturnsReactiveType.class, "Later; use CompletableFuture, or the reply's own type"),
                     Map.entry(ReturnsAnything.class, "the type of its reply is not known: ?"),

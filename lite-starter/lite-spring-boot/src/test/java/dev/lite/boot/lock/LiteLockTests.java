@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.function.Supplier;
 import kotlin.coroutines.Continuation;
 import org.jspecify.annotations.Nullable;
@@ -26,8 +27,10 @@ import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.http.HttpEntity;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 
 class LiteLockTests {
 
@@ -306,6 +309,44 @@ class LiteLockTests {
         }
     }
 
+    /** Like Spring's. */
+    static class ResponseEntity<T> extends HttpEntity<T> {}
+
+    static class StreamingMethod {
+        @LiteLock("a")
+        ResponseEntity<StreamingResponseBody> run() {
+            return new ResponseEntity<>();
+        }
+    }
+
+    static class PublishingMethod {
+        @LiteLock("a")
+        HttpEntity<? extends Flow.Publisher<String>> run() {
+            return new HttpEntity<Flow.Publisher<String>>();
+        }
+    }
+
+    static class Download extends ResponseEntity<OwnDeferredResult> {}
+
+    static class DownloadMethod {
+        @LiteLock("a")
+        Download run() {
+            return new Download();
+        }
+    }
+
+    static class EntityMethod {
+        @LiteLock("a")
+        ResponseEntity<List<String>> run() {
+            return new ResponseEntity<>();
+        }
+
+        @LiteLock("a")
+        ResponseEntity<?> runToo() {
+            return new ResponseEntity<String>();
+        }
+    }
+
     static class OwnDeferredResult extends DeferredResult<String> {}
 
     abstract static class Parent<T> {
@@ -380,6 +421,10 @@ class LiteLockTests {
         assertFails(CallableMethod.class, "the lock would be released before that completes");
         assertFails(DeferredMethod.class, "the lock would be released before that completes");
         assertFails(
+                StreamingMethod.class, "StreamingResponseBody>, and the lock would be released before that completes");
+        assertFails(PublishingMethod.class, "Publisher>, and the lock would be released before that completes");
+        assertFails(DownloadMethod.class, "OwnDeferredResult>, and the lock would be released before that completes");
+        assertFails(
                 SuspendFunction.class,
                 "it is a suspend function, and the lock would be released at its first suspension");
         assertFails(BadName.class, "the name \"a/#{\" is not valid");
@@ -387,6 +432,13 @@ class LiteLockTests {
         assertFails(BadDeadline.class, "the deadline \"soon\" is not a duration such as 2s or 500ms");
         assertFails(ZeroDeadline.class, "the deadline is 0s; it must be positive");
         assertFails(UnresolvedName.class, "Could not resolve placeholder 'no.such.property'");
+    }
+
+    @Test
+    void anEntityWhoseBodyIsThereMayBeReturned() {
+        runner.withBean(EntityMethod.class)
+                .run(context ->
+                        assertThat(context.getBean(EntityMethod.class).run()).isNotNull());
     }
 
     /** The lock's advice is outside of that of {@code @Async}: the body would run on another thread, without the lock. */
