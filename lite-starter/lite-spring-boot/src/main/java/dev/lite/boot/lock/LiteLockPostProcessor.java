@@ -7,6 +7,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientProperties;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,6 +22,7 @@ import org.springframework.aop.support.AopUtils;
 import org.springframework.aop.support.DefaultPointcutAdvisor;
 import org.springframework.aop.support.StaticMethodMatcherPointcut;
 import org.springframework.beans.factory.BeanFactory;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.MethodClassKey;
@@ -53,6 +55,9 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     /** So that a method need not ask its node for the lock each time, without the method's own deadline. */
     private final transient ConcurrentLruCache<String, LtLock> locks;
 
+    /** The classes of the beans with such methods that are being initialized, by the beans' names. */
+    private final transient Map<String, Class<?>> initialized = new ConcurrentHashMap<>();
+
     private transient @Nullable ConfigurableListableBeanFactory beans;
 
     LiteLockPostProcessor(
@@ -78,9 +83,25 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
         }
     }
 
+    /** Another post-processor may replace the bean before its turn comes here. */
+    @Override
+    public Object postProcessBeforeInitialization(Object bean, String name) {
+        Class<?> type = AopUtils.getTargetClass(bean);
+        if (!(bean instanceof FactoryBean) && isEligible(type)) { // what a factory makes has its name, too
+            initialized.put(name, type);
+        }
+        return bean;
+    }
+
     /** No injection shows that such a bean needs the locks: the context destroys them after it, and after those that use it. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
+        Class<?> original = initialized.remove(name);
+        if (original != null && !isEligible(AopUtils.getTargetClass(bean))) {
+            throw new IllegalStateException(
+                    "@LiteLock of %s: the bean \"%s\" is behind the proxy %s, which hides the annotation, so a call would not acquire the lock; put it on the method of an interface, or make the proxy by Spring's ProxyFactory"
+                            .formatted(original.getName(), name, bean.getClass().getName()));
+        }
         Object processed = super.postProcessAfterInitialization(bean, name);
         ConfigurableListableBeanFactory its = beans;
         if (its != null && !(bean instanceof AopInfrastructureBean) && isEligible(AopUtils.getTargetClass(bean))) {
@@ -112,7 +133,9 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     }
 
     private @Nullable LockedMethod find(Method method, @Nullable Class<?> targetClass) {
-        Method declared = AopUtils.getMostSpecificMethod(method, targetClass);
+        Method declared = targetClass != null && Proxy.isProxyClass(targetClass)
+                ? method // its own are final
+                : AopUtils.getMostSpecificMethod(method, targetClass);
         LiteLock annotation = AnnotatedElementUtils.findMergedAnnotation(declared, LiteLock.class);
         return annotation == null
                 ? null

@@ -10,6 +10,8 @@ import dev.lite.api.LtSync;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeSync;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -25,8 +27,10 @@ import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.core.Ordered;
 import org.springframework.http.HttpEntity;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.web.context.request.async.DeferredResult;
@@ -271,6 +275,54 @@ class LiteLockTests {
                     assertThat(AopUtils.isJdkDynamicProxy(counter)).isTrue();
                     assertThat(counter.count(3)).isEqualTo("count/3");
                 });
+    }
+
+    interface LockedInterface {
+        @LiteLock("count/#{#by}")
+        String count(int by);
+    }
+
+    /** For example a client or a repository that a library makes of its interface. */
+    @Test
+    void theAnnotationMayBeInTheInterfaceOfAProxyOfALibrary() {
+        runner.withBean(
+                        LockedInterface.class,
+                        () -> proxy(
+                                LockedInterface.class,
+                                (proxy, method, arguments) ->
+                                        LiteLocks.current().name()))
+                .run(context -> assertThat(
+                                context.getBean(LockedInterface.class).count(3))
+                        .isEqualTo("count/3"));
+    }
+
+    private static <T> T proxy(Class<T> type, InvocationHandler handler) {
+        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+    }
+
+    /** Like one of the application, or of a library. */
+    static class Hiding implements BeanPostProcessor, Ordered {
+        @Override
+        public Object postProcessAfterInitialization(Object bean, String name) {
+            return bean instanceof Counter
+                    ? proxy(Counter.class, (proxy, method, arguments) -> method.invoke(bean, arguments))
+                    : bean;
+        }
+
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+    }
+
+    @Test
+    void aBeanThatAnotherProxyHidesFailsTheStart() {
+        runner.withBean("hidden", LockedCounter.class)
+                .withBean(Hiding.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .hasStackTraceContaining("@LiteLock of " + LockedCounter.class.getName())
+                        .hasStackTraceContaining("the bean \"hidden\" is behind the proxy "));
     }
 
     static class FinalMethod {
