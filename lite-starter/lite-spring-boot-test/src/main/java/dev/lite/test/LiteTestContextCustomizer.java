@@ -5,6 +5,7 @@ import dev.lite.embedded.EmbeddedCluster;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.core.env.Environment;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.MergedContextConfiguration;
 import org.springframework.util.StringUtils;
@@ -36,13 +37,17 @@ record LiteTestContextCustomizer(int nodes, long arenaBytes, String principal) i
         lite.setTargetType(Lite.class);
         lite.setFactoryBeanName(CLUSTER);
         lite.setFactoryMethodName("attach");
-        lite.getConstructorArgumentValues()
-                .addIndexedArgumentValue(
-                        0,
-                        StringUtils.hasText(principal)
-                                ? principal
-                                : context.getEnvironment().getProperty("spring.application.name", "application"));
+        lite.getConstructorArgumentValues().addIndexedArgumentValue(0, principalIn(context.getEnvironment()));
         lite.setDestroyMethodName("close");
         registry.registerBeanDefinition("lite", lite);
+    }
+
+    /** As of an application with an embedded node, where a blank name is none, too. */
+    private String principalIn(Environment environment) {
+        if (StringUtils.hasText(principal)) {
+            return principal;
+        }
+        String name = environment.getProperty("spring.application.name");
+        return StringUtils.hasText(name) ? name : "application";
     }
 }

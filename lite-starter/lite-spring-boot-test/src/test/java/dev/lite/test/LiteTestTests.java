@@ -10,15 +10,18 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcServer;
 import dev.lite.boot.LtRpcHandler;
 import dev.lite.boot.LtRpcTemplate;
 import dev.lite.boot.lock.LiteLock;
 import dev.lite.boot.lock.LiteLocks;
 import dev.lite.boot.region.LiteRegion;
 import dev.lite.embedded.EmbeddedCluster;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -78,6 +81,10 @@ class LiteTestTests {
 
     @LiteTest(principal = "tester")
     static class Alone {}
+
+    @SpringBootTest(classes = Application.class, properties = "spring.application.name=")
+    @LiteTest
+    static class Nameless {}
 
     @LiteTest(nodes = 17)
     static class TooManyNodes {}
@@ -152,6 +159,19 @@ class LiteTestTests {
         assertThat(context.getBean(Lite.class).nodes()).hasSize(1);
         assertThat(context.getBean(LtRpcTemplate.class)).isNotNull();
         assertThat(context.getBeanNamesForType(Lite.class)).containsExactly("lite");
+    }
+
+    @Test
+    void anApplicationWithABlankNameHasThePrincipalOfOneWithout() {
+        ApplicationContext context = contextOf(Nameless.class);
+        try (RpcServer unused = context.getBean(LtRpc.class)
+                .register(
+                        "who",
+                        1,
+                        call -> MemorySegment.ofArray(call.callerPrincipal().getBytes(StandardCharsets.UTF_8)))) {
+            assertThat(context.getBean(LtRpcTemplate.class).call("node-1", "who", null, String.class))
+                    .isEqualTo("application");
+        }
     }
 
     @Test
