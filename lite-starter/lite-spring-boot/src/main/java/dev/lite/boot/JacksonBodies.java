@@ -27,6 +27,11 @@ final class JacksonBodies implements RpcBodies.Json {
 
     @Override
     public Object read(byte[] bytes, Type type) {
+        if (bytes.length == 0) {
+            throw new IllegalArgumentException(
+                    "0 bytes, which void and null send, cannot be read as %s; an Optional can be missing"
+                            .formatted(type.getTypeName()));
+        }
         try {
             return mapper.readValue(bytes, mapper.constructType(type));
         } catch (JacksonException e) {

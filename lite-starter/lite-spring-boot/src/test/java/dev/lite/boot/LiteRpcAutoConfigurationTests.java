@@ -346,6 +346,18 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
+    void anEmptyReplyIsNoObjectAndTheMessageSaysWhereItComesFrom() {
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .run(context -> assertThatThrownBy(() ->
+                                context.getBean(LtRpcTemplate.class).call("fake-1", "forget", null, Receipt.class))
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContainingAll(
+                                Receipt.class.getName(),
+                                "0 bytes, which void and null send",
+                                "Optional can be missing"));
+    }
+
+    @Test
     void anAsynchronousCallCompletesWithTheReplyOrTheException() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
