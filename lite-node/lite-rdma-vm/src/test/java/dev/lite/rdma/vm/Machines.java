@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 /** Creates virtual machines or, with {@code -Drdma.here}, uses this one. Used by one thread. */
 final class Machines {
     /**
-     * An emulated machine takes a whole processor. The tests with one machine share two of them, so that two run at a time: with more,
-     * the machines become so slow that their tests' deadlines pass.
+     * An emulated machine takes a whole processor. The tests with one machine, or with two that take turns, share two of them, so that
+     * two run at a time: with more, the machines become so slow that their tests' deadlines pass.
      */
     static final String FIRST_PROCESSOR = "first processor";
 

@@ -12,10 +12,13 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
-import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
-/** Checks what the other tests require of the machines: a device, a network between two of them, a JVM with JUnit. */
-@Isolated("its machines take both processors")
+/**
+ * Checks what the other tests require of the machines: a device, a network between two of them, a JVM with JUnit. Its machines take
+ * turns, so that both need one processor only.
+ */
+@ResourceLock(Machines.FIRST_PROCESSOR)
 class SoftRoceTest {
     private static final Duration DEADLINE = Duration.ofMinutes(1);
     private static final int ITERATIONS = 200;
