@@ -19,7 +19,7 @@ import org.junit.jupiter.api.DynamicTest;
 
 /** A JUnit launch in a machine, whose tests are reported as tests here. */
 final class GuestSuite {
-    /** The limit for one suite on a busy machine; on an idle one it takes about five minutes. */
+    /** The limit for one suite on a busy machine; on an idle one it takes about eight minutes. */
     static final Duration LONGEST = Duration.ofMinutes(20);
 
     private GuestSuite() {}

@@ -7,7 +7,10 @@ import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.parallel.ResourceLock;
 
-/** The tier's tests over RDMA, between nodes in one JVM; those of calls are in {@link CallsInOneMachineTest}. */
+/**
+ * The tier's tests over RDMA, between nodes in one JVM: every operation for every kind of caller and layout, and the suite of all
+ * fabrics. Those of calls are in {@link DriverInOneMachineTest}, so that two processors share the work.
+ */
 @ResourceLock(Machines.SECOND_PROCESSOR)
 class TierInOneMachineTest {
     /** Reduces repetitions in the tests, because the processor is emulated. */
@@ -22,7 +25,7 @@ class TierInOneMachineTest {
         return GuestSuite.run(
                 machine,
                 "tier",
-                Stream.of("node.RdmaLiteNodeTest", "sync.RdmaSyncTest")
+                Stream.of("node.EveryOperationTest", "node.RdmaLiteNodeTest", "sync.RdmaSyncTest")
                         .map("dev.lite.tier."::concat)
                         .toList(),
                 JVM,

@@ -39,7 +39,7 @@ final class VirtualMachine implements Machine {
     private static final List<String> EMULATOR =
             List.of("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max,erms=off", "-smp", "1");
 
-    private static final long LIFE_S = 1_500;
+    private static final long LIFE_S = 2_400;
     private static final Duration BOOT = Duration.ofSeconds(90);
     private static final Duration END = Duration.ofSeconds(20);
     private static final Duration START = Duration.ofSeconds(20);
