@@ -64,7 +64,6 @@ final class NodeProgram {
         if (role.equals(CALLER)) {
             EmbeddedZooKeeper.start(
                     new EmbeddedZooKeeperConfig(zooKeeper, ZOOKEEPER_PORT, files.resolve("zookeeper"), DEADLINE));
-            System.out.println("zookeeper");
         }
         CuratorDirectory directory = CuratorDirectory.open(
                 new CuratorConfig("%s:%d".formatted(zooKeeper, ZOOKEEPER_PORT), CLUSTER, SESSION, SESSION));
