@@ -80,9 +80,11 @@ final class AppsProgram {
             readAll(log);
         }
         System.out.println(LOG_WRITER + " wrote and read " + TRANSACTIONS + " transactions on node " + OWNER);
+        MixedProgram.meet(lite, LOG);
     }
 
     private static void read(Lite lite) {
+        MixedProgram.meet(lite, LOG);
         try (LiteLogs logs = new LiteLogs(lite, DEADLINE);
                 LiteLog log = logs.open(LOG)) {
             readAll(log);

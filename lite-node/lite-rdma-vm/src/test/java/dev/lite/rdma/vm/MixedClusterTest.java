@@ -150,15 +150,13 @@ class MixedClusterTest {
     @Test
     @Order(3)
     void anLmrOverAllThreeNodesIsReadByApplicationsOfBothMachines() {
-        application(MixedProgram.class, Objects.requireNonNull(machines).a(), "a", MixedProgram.WRITER);
-        application(MixedProgram.class, Objects.requireNonNull(machines).b(), "c", MixedProgram.READER);
+        writeAndRead(MixedProgram.class, MixedProgram.WRITER, MixedProgram.READER);
     }
 
     @Test
     @Order(4)
     void aLogOnANodeIsWrittenAndReadOverRdmaAndReadFromAThirdNode() {
-        application(AppsProgram.class, Objects.requireNonNull(machines).a(), "a", AppsProgram.LOG_WRITER);
-        application(AppsProgram.class, Objects.requireNonNull(machines).b(), "c", AppsProgram.LOG_READER);
+        writeAndRead(AppsProgram.class, AppsProgram.LOG_WRITER, AppsProgram.LOG_READER);
     }
 
     @Test
@@ -169,7 +167,7 @@ class MixedClusterTest {
         Running atB = worker(Objects.requireNonNull(machines).b(), "b");
         atA.awaitLine("ok", SOON);
         atB.awaitLine("ok", SOON);
-        application(AppsProgram.class, first, "a", AppsProgram.WORDS);
+        awaitEnd(application(AppsProgram.class, first, "a", AppsProgram.WORDS), AppsProgram.WORDS);
         atA.kill();
         atB.kill();
     }
@@ -182,8 +180,18 @@ class MixedClusterTest {
         return machine.memory() + "/" + node + "/node.sock";
     }
 
-    private static void application(Class<?> program, Machine machine, String node, String role) {
-        Running running = machine.java(SMALL, program, role, socket(machine, node));
+    /** Both programs start at the same time, one on each machine; the reader waits for the writer. */
+    private static void writeAndRead(Class<?> program, String writer, String reader) {
+        Running reads = application(program, Objects.requireNonNull(machines).b(), "c", reader);
+        awaitEnd(application(program, Objects.requireNonNull(machines).a(), "a", writer), writer);
+        awaitEnd(reads, reader);
+    }
+
+    private static Running application(Class<?> program, Machine machine, String node, String role) {
+        return machine.java(SMALL, program, role, socket(machine, node));
+    }
+
+    private static void awaitEnd(Running running, String role) {
         assertThat(running.await(SOON)).as(running.output()).isZero();
         System.out.println("mixed cluster: " + running.awaitLine(role, SOON));
     }

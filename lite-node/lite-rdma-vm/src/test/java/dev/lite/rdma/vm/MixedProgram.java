@@ -8,15 +8,20 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
-/** An application on one of three nodes: the writer creates an LMR over all of them, the reader reads it on another node. */
+/**
+ * An application on one of three nodes: the writer creates an LMR over all of them, the reader reads it on another node. They meet at a
+ * barrier when everything is written, so that both can start at the same time.
+ */
 final class MixedProgram {
     static final String WRITER = "writer";
     static final String READER = "reader";
 
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final String NAME = "mixed";
     private static final int NODES = 3;
     private static final int BYTES = 300_000;
@@ -55,9 +60,16 @@ final class MixedProgram {
         handle.write(0, bytes);
         require(handle.fetchAdd(0, ADDED) == 0, "the counter did not start at 0");
         System.out.println(WRITER + " wrote " + BYTES + " bytes to " + nodes);
+        meet(lite, NAME);
+    }
+
+    /** Waits for the other one of a writer and its reader. */
+    static void meet(Lite lite, String name) {
+        long unused = lite.sync().barrier(name, 2).await(DEADLINE);
     }
 
     private static void read(Lite lite, byte[] bytes) {
+        meet(lite, NAME);
         try (LmrHandle handle = lite.memory().map(NAME, Permission.READ, Permission.ATOMIC)) {
             require(handle.fetchAdd(0, 1) == ADDED, "the counter does not have the writer's value");
             byte[] seen = new byte[BYTES];
