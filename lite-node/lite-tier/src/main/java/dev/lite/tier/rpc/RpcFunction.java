@@ -181,7 +181,7 @@ final class RpcFunction {
             refused.forEach(entry -> finish(() -> engine.arrivals().refuse(entry)));
         }
 
-        /** One that fails must not keep the others waiting: nobody else tells them. */
+        /** One that fails must not keep the others waiting: nobody else notifies them. */
         private void finish(Runnable step) {
             try {
                 step.run();

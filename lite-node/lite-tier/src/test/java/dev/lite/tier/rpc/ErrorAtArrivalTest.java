@@ -20,7 +20,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -61,13 +60,15 @@ class ErrorAtArrivalTest {
 
     private void awaitFreeSlots() {
         RpcSlots slots = Inside.field(engine, "slots", RpcSlots.class);
-        Waits.until("every slot is free", () -> IntStream.range(0, RpcSlots.COUNT_MAX)
-                .mapToObj(slots::get)
-                .allMatch(slot -> slot == null || slot.state() == RpcSlot.FREE));
+        Waits.until(
+                "every slot is free",
+                () -> IntStream.range(0, RpcSlots.COUNT_MAX)
+                        .mapToObj(slots::get)
+                        .allMatch(slot -> slot == null || slot.state() == RpcSlot.FREE));
     }
 
-    private static Consumer<Throwable> notServed() {
-        return thrown -> assertThat(thrown)
+    private static void isNotServed(Throwable thrown) {
+        assertThat(thrown)
                 .isInstanceOfSatisfying(
                         RpcFailedException.class, e -> assertThat(e.status()).isEqualTo(RpcStatus.NOT_SERVED));
     }
@@ -125,12 +126,12 @@ class ErrorAtArrivalTest {
             assertThat(ring).succeedsWithin(LONG);
             server.close();
             withoutReplies(() -> {
-                assertThatThrownBy(() -> client.call(REQUEST, LONG)).satisfies(notServed());
+                assertThatThrownBy(() -> client.call(REQUEST, LONG)).satisfies(ErrorAtArrivalTest::isNotServed);
                 assertThat(client.callAsync(REQUEST, LONG))
                         .failsWithin(LONG)
                         .withThrowableThat()
                         .havingCause()
-                        .satisfies(notServed());
+                        .satisfies(ErrorAtArrivalTest::isNotServed);
             });
             awaitFreeSlots();
         }
@@ -189,11 +190,7 @@ class ErrorAtArrivalTest {
         CompletableFuture<byte[]> next = client.callAsync(REQUEST, LONG);
         Waits.until("both are queued", () -> engine.queuedCalls() == 2);
         server.close();
-        assertThat(next)
-                .failsWithin(LONG)
-                .withThrowableThat()
-                .havingCause()
-                .satisfies(notServed());
+        assertThat(next).failsWithin(LONG).withThrowableThat().havingCause().satisfies(ErrorAtArrivalTest::isNotServed);
         awaitFreeSlots();
     }
 
@@ -213,9 +210,9 @@ class ErrorAtArrivalTest {
             }
         });
         RpcFunction function = Inside.field(server, "served", RpcFunction.class);
-        Waits.until("both wait", () -> Inside.field(function, "receivers", ArrayDeque.class)
-                        .size()
-                == 2);
+        Waits.until(
+                "both wait",
+                () -> Inside.field(function, "receivers", ArrayDeque.class).size() == 2);
         server.close();
         assertThat(thrown).succeedsWithin(LONG).isInstanceOf(SessionLostException.class);
         other.close();
