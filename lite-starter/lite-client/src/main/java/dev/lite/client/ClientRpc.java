@@ -297,7 +297,7 @@ final class ClientRpc implements LtRpc {
             }
         };
         try {
-            return channel.start(context, MemorySegment.ofArray(request), timeoutNs, ending) ? future : null;
+            return channel.start(context, MemorySegment.ofArray(request), beganNs, timeoutNs, ending) ? future : null;
         } catch (ChannelEndedException e) {
             return null; // the thread that calls then finds the end, too
         }

@@ -164,11 +164,12 @@ class LiteTestTests {
     @Test
     void anApplicationWithABlankNameHasThePrincipalOfOneWithout() {
         ApplicationContext context = contextOf(Nameless.class);
-        try (RpcServer unused = context.getBean(LtRpc.class)
+        try (RpcServer who = context.getBean(LtRpc.class)
                 .register(
                         "who",
                         1,
                         call -> MemorySegment.ofArray(call.callerPrincipal().getBytes(StandardCharsets.UTF_8)))) {
+            assertThat(who.function()).isEqualTo("who");
             assertThat(context.getBean(LtRpcTemplate.class).call("node-1", "who", null, String.class))
                     .isEqualTo("application");
         }

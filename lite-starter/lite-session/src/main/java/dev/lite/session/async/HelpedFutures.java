@@ -78,11 +78,11 @@ public final class HelpedFutures {
         }
         int completed = 0;
         try {
-            long leftNs;
+            long nowNs;
             while (!future.isDone()
-                    && (leftNs = deadlineNs - System.nanoTime()) > 0
+                    && deadlineNs - (nowNs = System.nanoTime()) > 0
                     && !Thread.currentThread().isInterrupted()) {
-                completed += completions.await(wait, System.nanoTime() + Math.min(leftNs, WAIT_NS));
+                completed += completions.await(wait, nowNs + Math.min(deadlineNs - nowNs, WAIT_NS));
             }
         } finally {
             future.endWait();
@@ -101,11 +101,19 @@ public final class HelpedFutures {
      * Also false now and then in between, so that nothing is left unsent for long. Call once for each operation.
      */
     public boolean isFollowed() {
+        return isFollowed(System.nanoTime());
+    }
+
+    /**
+     * {@link #isFollowed()}.
+     *
+     * @param nowNs when the operation began, of {@link System#nanoTime}
+     */
+    public boolean isFollowed(long nowNs) {
         if (waited != Thread.currentThread()) {
             return false;
         }
         int left = following--;
-        long nowNs = System.nanoTime();
         if (left <= 0 || nowNs - lastNs > FOLLOW_NS) {
             waited = null;
             return false;

@@ -16,8 +16,9 @@ interface CallStarter {
      * Submits the request of a slot whose call has {@linkplain #begin begun}. Never blocks.
      *
      * @param soon whether the thread will probably submit another one or poll within microseconds
+     * @param nowNs the time, of {@link System#nanoTime}; a moment ago will do
      */
-    void start(int slot, boolean soon);
+    void start(int slot, boolean soon, long nowNs);
 
     /** A started call ends, and its future has stages, or threads wait for it that do not poll. */
     void endsStages();

@@ -65,17 +65,17 @@ final class CallerLink extends ChannelLink implements CallStarter {
     }
 
     @Override
-    public void start(int slot, boolean soon) {
+    public void start(int slot, boolean soon, long nowNs) {
         note(slot);
         if (soon) { // if not, the watching thread sends and polls a moment later
-            expected.startedSoonBack(System.nanoTime()); // before the tick is asked for
+            expected.startedSoonBack(nowNs); // before the tick is asked for
             watch.left();
             return;
         }
         if (!role.isPolled()) {
             sendNow();
         }
-        if (!expected.started(System.nanoTime())) {
+        if (!expected.started(nowNs)) {
             armForSleepers();
         }
     }

@@ -248,12 +248,13 @@ public final class ChannelCaller implements AutoCloseable {
      * Starts a call that no thread waits for. Does not block.
      *
      * @param request used only during this method
+     * @param beganNs when the call began, of {@link System#nanoTime}
      * @param timeoutNs nanoseconds for all of the call, not negative
      * @return false if no slot is free: the call was not started
      * @throws LimitExceededException when the request is longer than the window
      * @throws ChannelEndedException when the channel has ended
      */
-    public boolean start(byte[] context, MemorySegment request, long timeoutNs, Ending ending) {
+    public boolean start(byte[] context, MemorySegment request, long beganNs, long timeoutNs, Ending ending) {
         enter();
         try {
             check(context, request, timeoutNs);
@@ -268,7 +269,7 @@ public final class ChannelCaller implements AutoCloseable {
             boolean begun = false;
             try {
                 started.set(slot, new Started(ending, request.byteSize(), timeoutNs));
-                starter.begin(slot, System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX));
+                starter.begin(slot, beganNs + Math.min(timeoutNs, TIMEOUT_NS_MAX));
                 begun = true;
             } finally {
                 if (!begun) { // its request was not submitted
@@ -276,7 +277,7 @@ public final class ChannelCaller implements AutoCloseable {
                     slots.giveBack(slot);
                 }
             }
-            starter.start(slot, futures.isFollowed());
+            starter.start(slot, futures.isFollowed(beganNs), beganNs);
             return true;
         } finally {
             memory.exit();

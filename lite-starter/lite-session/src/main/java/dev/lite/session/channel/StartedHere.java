@@ -72,8 +72,7 @@ final class StartedHere implements CallStarter, VirtualWaits.Others {
     }
 
     @Override
-    public void start(int slot, boolean soon) {
-        long nowNs = System.nanoTime();
+    public void start(int slot, boolean soon, long nowNs) {
         if (soon) {
             expected.startedSoonBack(nowNs);
         }

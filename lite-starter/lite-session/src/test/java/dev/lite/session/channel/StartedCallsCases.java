@@ -65,7 +65,7 @@ abstract class StartedCallsCases {
                 channel.caller.complete(future, () -> future.completeExceptionally(failure));
             }
         };
-        return channel.caller.start(NO_CONTEXT, TestChannel.longs(number), timeoutNs, ending);
+        return channel.caller.start(NO_CONTEXT, TestChannel.longs(number), System.nanoTime(), timeoutNs, ending);
     }
 
     static long number(byte[] reply) {

@@ -44,13 +44,15 @@ class StartedHereTest extends StartedCallsCases {
         try (ChannelCaller caller = callerOf(task -> new Thread())) { // this thread does its work
             VirtualWaits.Others watching = (VirtualWaits.Others) caller.starter;
             List<Object> ended = new ArrayList<>();
-            assertThat(caller.start(NO_CONTEXT, TestChannel.longs(1), TestChannel.LONG_NS, into(ended)))
+            assertThat(caller.start(
+                            NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
                     .isTrue();
             LinkCases.reply(channel, channel.receive());
             caller.starter.newWait(() -> !ended.isEmpty()).await(System.nanoTime() + TestChannel.LONG_NS);
             assertThat(ended).hasSize(1);
 
-            assertThat(caller.start(NO_CONTEXT, TestChannel.longs(2), TestChannel.LONG_NS, into(ended)))
+            assertThat(caller.start(
+                            NO_CONTEXT, TestChannel.longs(2), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
                     .isTrue();
             ReceivedRequest request = channel.receive();
             long expectedNs = watching.announce(new FutexWords());
@@ -131,8 +133,8 @@ class StartedHereTest extends StartedCallsCases {
         List<Object> ended = new ArrayList<>();
         try (ChannelCaller caller = callerOf(none)) {
             for (int i = 0; i < 8; i++) {
-                assertThatThrownBy(
-                                () -> caller.start(NO_CONTEXT, TestChannel.longs(1), TestChannel.LONG_NS, into(ended)))
+                assertThatThrownBy(() -> caller.start(
+                                NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
                         .isInstanceOf(OutOfMemoryError.class);
             }
             assertThat(ended).isEmpty();
