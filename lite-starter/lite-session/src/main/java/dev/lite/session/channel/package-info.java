@@ -33,6 +33,8 @@
  *   <li>Virtual threads park, and a platform thread of their process sleeps for them ({@link
  *       dev.lite.session.waiting.VirtualWaits}). For those that receive, a virtual thread polls first ({@link
  *       dev.lite.session.waiting.PolledWaits}). Of the virtual threads of one group, one waits in this way, and the others wait for it.
+ *   <li>An asynchronous call has no thread. Threads that wait for its future poll; otherwise the platform thread of {@link
+ *       dev.lite.session.waiting.VirtualWaits} watches the word, and sleeps on it ({@link dev.lite.session.channel.StartedHere}).
  * </ul>
  *
  * <p><b>End.</b> Either end sets a word of the header to 1, changes every word that threads sleep on, and wakes all sleepers. Once an

@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The waits of virtual threads for words of shared memory, one word for each slot. A virtual thread must not sleep on a futex, since
  * that would block its carrier. So it parks, and one platform thread ("lite-waits") sleeps on the words of all of them at once. That
- * thread starts with the first such wait, pauses and yields before it sleeps, and also ends waits at their deadlines. Any thread.
+ * thread starts with the first such wait, pauses and yields before it sleeps, and also ends waits at their deadlines. It can watch
+ * {@linkplain Others other words} beside these. Any thread.
  *
  * <p>Until {@link #lose}, only that thread takes a slot out of {@link #waited}, and the slot's owner returns the slot only after
  * that. So it may read the memory of a slot in {@link #waited}. After that it reads none.
