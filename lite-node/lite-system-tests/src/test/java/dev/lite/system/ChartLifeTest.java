@@ -105,6 +105,7 @@ class ChartLifeTest {
                     .name("load")
                     .secret(SECRET)
                     .user(new EmbeddedNodeConfig.User("lite", "of the chart"))
+                    .deadline(Waits.seconds(30)) // it covers the wait for a move, too, beside other tests
                     .arenaBytes(32 << 20)
                     .build();
             try (EmbeddedNode node = EmbeddedNode.start(config);

@@ -14,6 +14,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
@@ -262,7 +263,12 @@ final class ClientRpc implements LtRpc {
             @Override
             public void replied(byte[] reply) {
                 target.exit();
-                channel.complete(future, () -> future.complete(reply));
+                try {
+                    channel.complete(future, () -> future.complete(reply));
+                } catch (RuntimeException | Error e) { // no memory: nobody else completes it
+                    Unrecoverable.report(e);
+                    future.complete(reply);
+                }
             }
 
             @Override

@@ -13,6 +13,7 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.HelpedFutures;
 import dev.lite.session.waiting.PolledWaits;
 import dev.lite.session.waiting.VirtualWaits;
@@ -277,10 +278,18 @@ public final class ChannelCaller implements AutoCloseable {
                     slots.giveBack(slot);
                 }
             }
-            starter.start(slot, futures.isFollowed(beganNs), beganNs);
+            startBegun(slot, beganNs);
             return true;
         } finally {
             memory.exit();
+        }
+    }
+
+    private void startBegun(int slot, long beganNs) {
+        try {
+            starter.start(slot, futures.isFollowed(beganNs), beganNs);
+        } catch (RuntimeException | Error e) { // for example no memory to wake the server
+            Unrecoverable.report(e); // the call has begun: it ends by its reply, or at its deadline
         }
     }
 
@@ -601,18 +610,21 @@ public final class ChannelCaller implements AutoCloseable {
 
     /** Ends the channel for both ends: calls under way fail. Idempotent; the first reason counts. */
     public void end(String reason) {
-        if (memory.enter()) {
-            try {
-                memory.end(reason);
-                slots.wakeAll();
-                if (here != null) {
-                    here.end();
+        try {
+            if (memory.enter()) {
+                try {
+                    memory.end(reason);
+                    slots.wakeAll();
+                    if (here != null) {
+                        here.end();
+                    }
+                } finally {
+                    memory.exit();
                 }
-            } finally {
-                memory.exit();
             }
+        } finally {
+            endRequested.countDown();
         }
-        endRequested.countDown();
     }
 
     /**

@@ -366,7 +366,7 @@ public final class ChannelServer implements AutoCloseable {
             // First free, then done: the caller may submit the slot at once.
             calls.setRelease(slot, NO_CALL);
             if (SlotWord.has(RawMemory.getAndSetInt(word, done), SlotWord.SLEEPING)) {
-                int unused = Futex.wake(word, 1);
+                int unused = Futex.wake(word, Integer.MAX_VALUE); // see StartedHere.announce
             }
             if (link != null) {
                 link.reply(slot);

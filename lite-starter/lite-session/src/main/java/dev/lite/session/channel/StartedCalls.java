@@ -1,6 +1,7 @@
 package dev.lite.session.channel;
 
 import dev.lite.os.waiting.DeadlineSweeper;
+import dev.lite.os.waiting.Unrecoverable;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntConsumer;
@@ -60,16 +61,18 @@ final class StartedCalls {
     void begin(int slot, long deadlineNs) {
         deadlinesNs[slot] = deadlineNs;
         long unused = underWay.getAndAdd(1L << slot); // the bit is not in it
-        long unusedToo = calls.incrementAndGet(slot);
+        long call = calls.incrementAndGet(slot);
         try {
             deadlines.sweepAfter(deadlineNs); // after the call, which a sweep that covers the deadline must see
         } catch (RuntimeException | Error e) {
-            if (claim(slot)) {
+            if (claim(slot, call)) {
                 throw e;
             } // else another thread ends the call
         }
         if (memory.isEnded()) { // either this thread sees that here, or the end sees the call
-            tryEnd(slot);
+            if (claim(slot, call)) {
+                end(slot);
+            }
         }
     }
 
@@ -93,12 +96,10 @@ final class StartedCalls {
 
     /** Ends the call of a slot, which the thread has {@linkplain #claim claimed}. */
     void end(int slot) {
-        ender.accept(slot);
-    }
-
-    private void tryEnd(int slot) {
-        if (claim(slot)) {
-            end(slot);
+        try {
+            ender.accept(slot);
+        } catch (RuntimeException | Error e) { // for example no memory: the other calls must end, too
+            Unrecoverable.report(e);
         }
     }
 

@@ -99,8 +99,11 @@ final class StartedHere implements CallStarter, VirtualWaits.Others {
 
     /** The channel has ended: all calls and waits do. In the memory. */
     void end() {
-        int unused = calls.endAll();
-        waits.lose();
+        try {
+            int unused = calls.endAll();
+        } finally {
+            waits.lose();
+        }
     }
 
     /** Ends the calls that are over; returns how many. In the memory. */
@@ -118,7 +121,8 @@ final class StartedHere implements CallStarter, VirtualWaits.Others {
 
     @Override
     public int endOver() {
-        if (!calls.isAny() || arePolled() || !memory.enter()) {
+        // First whether they are polled: that ends the expectation, also when there are none any more.
+        if (arePolled() || !calls.isAny() || !memory.enter()) {
             return 0;
         }
         try {
@@ -135,13 +139,15 @@ final class StartedHere implements CallStarter, VirtualWaits.Others {
             return TICK_NS;
         }
         if (!calls.isAny() || !memory.enter()) {
-            return ChannelMemory.SLEEP_NS_MAX;
+            return Long.MAX_VALUE;
         }
         inMemory = true; // so nobody unmaps the words
         boolean pending = false;
         for (long bits = calls.underWay(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
-            // The slot may have the call of a waiting thread by now: that costs a wake-up.
+            // The call may end while this thread sleeps, or have ended, and the slot have one of a waiting thread. So
+            // the server wakes
+            // all that sleep on a word.
             int announced = ChannelCaller.announce(memory.word(slot), generations[slot]);
             if (announced == 0 || memory.isEnded()) {
                 return 0;

@@ -72,7 +72,7 @@ public final class VirtualWaits {
         /**
          * Announces the sleep to the other side and adds the words; {@link #awoke} follows.
          *
-         * @return how long the platform thread may sleep, in nanoseconds; 0: something is over
+         * @return the longest sleep of the platform thread for their sake, in nanoseconds; 0: something is over
          */
         long announce(FutexWords words);
 

@@ -11,8 +11,10 @@ import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -69,6 +71,81 @@ class StartedHereTest extends StartedCallsCases {
             assertThat(watching.endOver()).isOne();
             assertThat(ended).hasSize(2);
         }
+    }
+
+    @Test
+    void withoutCallsTheWatchingThreadSleepsForLongSoonAfterAThreadHasPolled() {
+        try (ChannelCaller caller = callerOf(task -> new Thread())) {
+            VirtualWaits.Others watching = (VirtualWaits.Others) caller.starter;
+            List<Object> ended = new ArrayList<>();
+            assertThat(caller.start(
+                            NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
+                    .isTrue();
+            LinkCases.reply(channel, channel.receive());
+            caller.starter.newWait(() -> !ended.isEmpty()).await(System.nanoTime() + TestChannel.LONG_NS);
+            assertThat(ended).hasSize(1);
+            Waits.until("it sleeps for long", () -> {
+                assertThat(watching.endOver()).isZero();
+                long sleepNs = watching.announce(new FutexWords());
+                watching.awoke();
+                return sleepNs >= ChannelMemory.SLEEP_NS_MAX;
+            });
+        }
+    }
+
+    /** The watching thread then still sleeps on the word of the slot, and is before this thread. */
+    @Test
+    void aThreadIsWokenAlsoIfItsSlotHadAStartedCallThatTimedOut() {
+        List<Duration> late = new ArrayList<>();
+        for (int round = 0; round < 5; round++) {
+            try (TestChannel one = new TestChannel(1)) {
+                List<Object> ended = new CopyOnWriteArrayList<>();
+                assertThat(one.caller.start(
+                                NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), 50_000_000, into(ended)))
+                        .isTrue();
+                ReceivedRequest first = one.receive();
+                Waits.until("it has timed out", () -> !ended.isEmpty());
+                one.server.reply(first.call(), TestChannel.longs(-1));
+                Thread waiting = TestChannel.start(false, () -> one.call(2, TestChannel.LONG_NS));
+                ReceivedRequest second = one.receive();
+                Waits.pass(Duration.ofMillis(10)); // it sleeps
+                long repliedNs = System.nanoTime();
+                one.server.reply(second.call(), TestChannel.longs(-2));
+                Waits.join(waiting);
+                late.add(Duration.ofNanos(System.nanoTime() - repliedNs));
+            }
+        }
+        Collections.sort(late);
+        assertThat(late.get(late.size() / 2)).as("the median of %s", late).isLessThan(Duration.ofMillis(300));
+    }
+
+    /** For example without memory. */
+    @Test
+    void anEndingThatFailsKeepsNeitherOtherCallsNorTheChannelOpen() {
+        List<Object> ended = new CopyOnWriteArrayList<>();
+        ChannelCaller.Ending failing = new ChannelCaller.Ending() {
+            @Override
+            public void replied(byte[] reply) {
+                throw new AssertionError("answered");
+            }
+
+            @Override
+            public void failed(Throwable failure) {
+                throw new StackOverflowError("on purpose");
+            }
+        };
+        for (int i = 0; i < 4; i++) {
+            assertThat(channel.caller.start(
+                            NO_CONTEXT,
+                            TestChannel.longs(i),
+                            System.nanoTime(),
+                            TestChannel.LONG_NS,
+                            i % 2 == 0 ? failing : into(ended)))
+                    .isTrue();
+        }
+        channel.caller.close();
+        assertThat(ended).hasSize(2).allSatisfy(end -> assertThat(end).isInstanceOf(ChannelEndedException.class));
+        assertThat(channel.caller.awaitToldToEnd(0)).isTrue();
     }
 
     private ChannelCaller callerOf(ThreadFactory watching) {
