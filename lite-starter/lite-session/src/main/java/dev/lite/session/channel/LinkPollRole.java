@@ -8,7 +8,6 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -81,14 +80,14 @@ final class LinkPollRole {
     }
 
     /** What a platform thread waits for. */
-    private abstract static class Waiter {
-        abstract boolean isWaiting();
+    private interface Waiter {
+        boolean isWaiting();
 
         /** Sleeps while another thread polls; not beyond the deadline. Does not sleep if the waiter can poll and none does. */
-        abstract void sleep(long deadlineNs);
+        void sleep(long deadlineNs);
 
         /** Whether the thread, when its wait is over, will probably start calls or wait again within microseconds. */
-        boolean isSoonBack() {
+        default boolean isSoonBack() {
             return false;
         }
 
@@ -96,11 +95,11 @@ final class LinkPollRole {
          * Sleeps until something comes, and receives it; not beyond the deadline. Returns false if the thread must not poll any more,
          * but {@link #sleep}.
          */
-        abstract boolean sleepOnConnection(long deadlineNs);
+        boolean sleepOnConnection(long deadlineNs);
     }
 
     /** The wait for the reply in a slot. */
-    private final class SlotWaiter extends Waiter {
+    private final class SlotWaiter implements Waiter {
         private final int slot;
         private final long word;
         /** Written before the wait. */
@@ -112,12 +111,12 @@ final class LinkPollRole {
         }
 
         @Override
-        boolean isWaiting() {
+        public boolean isWaiting() {
             return SlotWord.isWaiting(RawMemory.getIntAcquire(word), generation);
         }
 
         @Override
-        void sleep(long deadlineNs) {
+        public void sleep(long deadlineNs) {
             sleepers.getAndUpdate(bits -> bits | 1L << slot);
             try {
                 int next = woken.get(); // after the bit was set: a thread that gives up the role sees it
@@ -135,7 +134,7 @@ final class LinkPollRole {
         }
 
         @Override
-        boolean sleepOnConnection(long deadlineNs) {
+        public boolean sleepOnConnection(long deadlineNs) {
             boolean unused = sleepAndReceive(this, deadlineNs, ChannelMemory.SLEEP_NS_MAX);
             return true;
         }
@@ -296,45 +295,25 @@ final class LinkPollRole {
         return new StartedWait(over);
     }
 
-    private final class StartedWait extends Waiter implements PollingHelp.Wait {
-        private final BooleanSupplier over;
-        private final Thread thread = Thread.currentThread();
-        private volatile boolean parked;
-
+    private final class StartedWait extends ParkingWait implements Waiter {
         StartedWait(BooleanSupplier over) {
-            this.over = over;
+            super(over);
         }
 
         @Override
-        boolean isWaiting() {
-            return !over.getAsBoolean() && !thread.isInterrupted();
-        }
-
-        @Override
-        boolean isSoonBack() {
+        public boolean isSoonBack() {
             return !isWaiting();
         }
 
         @Override
-        void sleep(long deadlineNs) {
+        public void sleep(long deadlineNs) {
             handOver();
             park(deadlineNs);
         }
 
         @Override
-        boolean sleepOnConnection(long deadlineNs) {
+        public boolean sleepOnConnection(long deadlineNs) {
             return sleepAndReceive(this, deadlineNs, STARTED_SLEEP_NS);
-        }
-
-        private void park(long deadlineNs) {
-            parked = true;
-            try {
-                if (isWaiting()) { // checked after it is set: a thread that ends the wait sees that this one is parked
-                    LockSupport.parkNanos(this, deadlineNs - System.nanoTime());
-                }
-            } finally {
-                parked = false;
-            }
         }
 
         @Override
@@ -349,13 +328,6 @@ final class LinkPollRole {
             if (isWaiting()
                     && deadlineNs - System.nanoTime() > 0) { // the channel has ended: other threads end the calls
                 park(deadlineNs);
-            }
-        }
-
-        @Override
-        public void signal() {
-            if (parked) {
-                LockSupport.unpark(thread);
             }
         }
     }

@@ -6,7 +6,6 @@ import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.async.PollingHelp;
 import dev.lite.session.waiting.VirtualWaits;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
@@ -175,17 +174,9 @@ final class StartedHere implements CallStarter, VirtualWaits.Others {
         return new PollingWait(over);
     }
 
-    private final class PollingWait implements PollingHelp.Wait {
-        private final BooleanSupplier over;
-        private final Thread thread = Thread.currentThread();
-        private volatile boolean parked;
-
+    private final class PollingWait extends ParkingWait {
         PollingWait(BooleanSupplier over) {
-            this.over = over;
-        }
-
-        private boolean isWaiting() {
-            return !over.getAsBoolean() && !thread.isInterrupted();
+            super(over);
         }
 
         @Override
@@ -234,24 +225,6 @@ final class StartedHere implements CallStarter, VirtualWaits.Others {
 
         private int begin() {
             return wait.begin(1 + Long.bitCount(calls.underWay()) / SLOTS_PER_PAUSE);
-        }
-
-        private void park(long deadlineNs) {
-            parked = true;
-            try {
-                if (isWaiting()) { // after that: who ends it sees that the thread is parked
-                    LockSupport.parkNanos(this, deadlineNs - System.nanoTime());
-                }
-            } finally {
-                parked = false;
-            }
-        }
-
-        @Override
-        public void signal() {
-            if (parked) {
-                LockSupport.unpark(thread);
-            }
         }
     }
 }

@@ -45,13 +45,7 @@ class StartedHereTest extends StartedCallsCases {
     void theWatchingThreadSleepsOnlyForATickWhileAThreadIsExpectedToPoll() {
         try (ChannelCaller caller = callerOf(task -> new Thread())) { // this thread does its work
             VirtualWaits.Others watching = (VirtualWaits.Others) caller.starter;
-            List<Object> ended = new ArrayList<>();
-            assertThat(caller.start(
-                            NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
-                    .isTrue();
-            LinkCases.reply(channel, channel.receive());
-            caller.starter.newWait(() -> !ended.isEmpty()).await(System.nanoTime() + TestChannel.LONG_NS);
-            assertThat(ended).hasSize(1);
+            List<Object> ended = callAndPoll(caller);
 
             assertThat(caller.start(
                             NO_CONTEXT, TestChannel.longs(2), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
@@ -77,13 +71,7 @@ class StartedHereTest extends StartedCallsCases {
     void withoutCallsTheWatchingThreadSleepsForLongSoonAfterAThreadHasPolled() {
         try (ChannelCaller caller = callerOf(task -> new Thread())) {
             VirtualWaits.Others watching = (VirtualWaits.Others) caller.starter;
-            List<Object> ended = new ArrayList<>();
-            assertThat(caller.start(
-                            NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
-                    .isTrue();
-            LinkCases.reply(channel, channel.receive());
-            caller.starter.newWait(() -> !ended.isEmpty()).await(System.nanoTime() + TestChannel.LONG_NS);
-            assertThat(ended).hasSize(1);
+            List<Object> unused = callAndPoll(caller);
             Waits.until("it sleeps for long", () -> {
                 assertThat(watching.endOver()).isZero();
                 long sleepNs = watching.announce(new FutexWords());
@@ -146,6 +134,17 @@ class StartedHereTest extends StartedCallsCases {
         channel.caller.close();
         assertThat(ended).hasSize(2).allSatisfy(end -> assertThat(end).isInstanceOf(ChannelEndedException.class));
         assertThat(channel.caller.awaitToldToEnd(0)).isTrue();
+    }
+
+    /** A call that ends while this thread polls. Returns its end. */
+    private List<Object> callAndPoll(ChannelCaller caller) {
+        List<Object> ended = new ArrayList<>();
+        assertThat(caller.start(NO_CONTEXT, TestChannel.longs(1), System.nanoTime(), TestChannel.LONG_NS, into(ended)))
+                .isTrue();
+        LinkCases.reply(channel, channel.receive());
+        caller.starter.newWait(() -> !ended.isEmpty()).await(System.nanoTime() + TestChannel.LONG_NS);
+        assertThat(ended).hasSize(1);
+        return ended;
     }
 
     private ChannelCaller callerOf(ThreadFactory watching) {
