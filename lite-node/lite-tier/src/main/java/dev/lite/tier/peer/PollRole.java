@@ -119,6 +119,12 @@ public final class PollRole implements AutoCloseable {
 
     private volatile boolean virtualPollerParked;
 
+    /**
+     * The standby thread was woken and found the role held. An event may have come after its holder had armed the fabric and looked for
+     * events the last time.
+     */
+    private volatile boolean missed;
+
     /** Whether the virtual thread that waits since last is a server's. Written and read without order, as a guess. */
     private boolean virtualsServe;
 
@@ -284,13 +290,34 @@ public final class PollRole implements AutoCloseable {
 
     /** Returns false if the fabric could not be armed: then the standby thread looks after the role. */
     private boolean release(boolean briefly) {
-        if (looking.get() > 0) {
-            state.set(LOOKED_AFTER);
-            // Either this thread sees here that the last one has stopped looking, or that one sees the new state.
-            if (looking.get() > 0 || !takeFree()) {
+        boolean soon = briefly;
+        boolean armed;
+        do {
+            if (missed) { // mostly not, and the store would cost more than the rest
+                missed = false;
+            }
+            if (isLookedAfter()) {
                 return true;
             }
+            armed = armAndFree(soon);
+            soon = false;
+            // Either this thread sees here that the standby thread was woken in vain, or that one sees that the role is
+            // free.
+        } while (missed && takeFree());
+        return armed;
+    }
+
+    /** Frees the role for a thread that looks for it; false: there is none, and this thread holds it. */
+    private boolean isLookedAfter() {
+        if (looking.get() == 0) {
+            return false;
         }
+        state.set(LOOKED_AFTER);
+        // Either this thread sees here that the last one has stopped looking, or that one sees the new state.
+        return looking.get() > 0 || !takeFree();
+    }
+
+    private boolean armAndFree(boolean briefly) {
         boolean idle = false;
         boolean armed = false;
         try {
@@ -565,7 +592,7 @@ public final class PollRole implements AutoCloseable {
     private void run() {
         int virtualPollsSeen = 0;
         while (!stopped) {
-            if (takeFree()) {
+            if (takesAsStandby()) {
                 pollForOthers();
                 if (!release(false)) {
                     Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
@@ -592,6 +619,15 @@ public final class PollRole implements AutoCloseable {
     private boolean closesFree() {
         int seen = state.get(); // once: a thread may take the role between two reads
         return seen <= LOOKED_AFTER && state.compareAndSet(seen, CLOSED);
+    }
+
+    /** Takes the role if it is free. Otherwise its holder looks once more for what woke this thread. */
+    private boolean takesAsStandby() {
+        if (takeFree()) {
+            return true;
+        }
+        missed = true;
+        return takeFree();
     }
 
     /** Polls until no event came for a while, or until another thread looks for the role. */

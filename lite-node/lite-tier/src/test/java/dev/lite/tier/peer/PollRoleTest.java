@@ -56,6 +56,8 @@ class PollRoleTest {
         final AtomicReference<@Nullable Error> defect = new AtomicReference<>();
         /** What the next {@link #arm} throws. */
         final AtomicReference<@Nullable Error> armDefect = new AtomicReference<>();
+        /** Runs once when {@link #arm} has found nothing. */
+        final AtomicReference<@Nullable Runnable> afterArm = new AtomicReference<>();
         /** What the next {@link #disarm} throws. */
         final AtomicReference<@Nullable Error> disarmDefect = new AtomicReference<>();
 
@@ -138,14 +140,20 @@ class PollRoleTest {
             throwOnce(armDefect);
             enter();
             arms.incrementAndGet();
+            boolean idle;
             lock.lock();
             try {
                 armed = true;
-                return queue.isEmpty();
+                idle = queue.isEmpty();
             } finally {
                 lock.unlock();
-                holder.set(null);
             }
+            Runnable after = idle ? afterArm.getAndSet(null) : null;
+            if (after != null) {
+                after.run();
+            }
+            holder.set(null);
+            return idle;
         }
 
         @Override
@@ -465,6 +473,22 @@ class PollRoleTest {
             Waits.join(threads.get(i));
         }
         assertThat(came).hasValue(2);
+    }
+
+    @Test
+    void anEventThatWakesTheStandbyThreadWhileTheRoleIsNotYetFreeIsHandled() {
+        takeFirst();
+        AtomicInteger came = new AtomicInteger();
+        Flag flag = new Flag();
+        Thread waiting = follower(flag, came);
+        fabric.afterArm.set(() -> {
+            int waits = fabric.standbyNs.size();
+            fabric.put(flag);
+            Waits.until("the standby thread has found the role held", () -> fabric.standbyNs.size() > waits);
+        });
+        role.release();
+        Waits.join(waiting);
+        assertThat(came).hasValue(1);
     }
 
     /** Its thread stops when it looks for the role, until the test lets it go on. */
