@@ -92,7 +92,8 @@ final class Outbound {
     private final int[] placeBytes = new int[FRAMES_MAX];
     private int frameHead;
     private int frameTail;
-    private boolean sending;
+    /** Written under the lock. */
+    private volatile boolean sending;
     /** Also written under the lock. */
     private volatile boolean full;
 
@@ -192,6 +193,11 @@ final class Outbound {
         if (beginSending()) {
             drain();
         }
+    }
+
+    /** Whether a thread sends at this moment. Any thread. */
+    boolean isSending() {
+        return sending;
     }
 
     private boolean beginSending() {

@@ -13,11 +13,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Meanwhile the standby thread checks every {@value #EVERY_NS} ns. If nobody has polled for {@value Departures#FRESH_NS} ns, it
  * arms the fabric and sends the frames. So an event is late by at most about a third of a millisecond if a break turns out to be long.
+ * A thread that makes a long write does not poll meanwhile, and polls next: it has {@value #SENDING_CHECKS_MAX} checks more.
  * The checks end after {@value #IDLE_CHECKS_MAX} of them without such a break.
  */
 final class StandbyChecks {
     private static final long EVERY_NS = 250_000;
     private static final int IDLE_CHECKS_MAX = 64;
+    /** A thread needs a third of a millisecond to encrypt and send 1 MiB. One that needs more is preempted. */
+    static final int SENDING_CHECKS_MAX = 4;
 
     private final Waiting waiting;
     private final Departures departures;
@@ -42,6 +45,8 @@ final class StandbyChecks {
     private long lastCheckNs;
     private long lastUnarmedNs;
     private int idleChecks;
+    /** Checks in a row that left the poll to a sending thread. */
+    private int sendingChecks;
 
     StandbyChecks(Waiting waiting, Departures departures) {
         this.waiting = waiting;
@@ -100,7 +105,10 @@ final class StandbyChecks {
             return;
         }
         lastCheckNs = nowNs;
-        if (nowNs - departures.polledNs() > Departures.FRESH_NS && nowNs - leftNs > Departures.FRESH_NS) {
+        if (nowNs - departures.polledNs() <= Departures.FRESH_NS || nowNs - leftNs <= Departures.FRESH_NS) {
+            sendingChecks = 0;
+        } else if (!isAnySent(lanes) || ++sendingChecks > SENDING_CHECKS_MAX) {
+            sendingChecks = 0;
             stepIn(lanes);
         }
         long last = unarmedNs;
@@ -112,6 +120,16 @@ final class StandbyChecks {
             running = false;
             stepIn(lanes);
         }
+    }
+
+    /** Whether a thread sends at this moment. Mostly it has made a long write, and polls next. */
+    private static boolean isAnySent(TcpLane[] lanes) {
+        for (var lane : lanes) {
+            if (lane.outbound.isSending()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private void stepIn(TcpLane[] lanes) {

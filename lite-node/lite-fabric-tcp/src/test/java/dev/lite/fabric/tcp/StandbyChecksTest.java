@@ -5,10 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.Waiting;
+import dev.lite.os.Epoll;
 import dev.lite.os.EventFd;
+import dev.lite.os.TcpSocket;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -85,6 +92,69 @@ class StandbyChecksTest {
             assertThat(checks.arm(false)).as("armed").isTrue();
             source.signal();
             assertThat(waiting.awaitArmed(FOREVER_NS)).as("ended by the event").isTrue();
+        }
+    }
+
+    @Test
+    void aThreadThatMakesALongWriteIsLeftThePollForSomeChecks() throws IOException {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var source = EventFd.create();
+                var epoll = Epoll.create();
+                var listener =
+                        ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+                var socket = TcpSocket.connect((InetSocketAddress) listener.getLocalAddress(), TestNode.nanos(10));
+                var memory = Arena.ofConfined()) {
+            waiting.watch(source);
+            var checks = new StandbyChecks(waiting, new Departures());
+            breakInNameOnly(waiting, checks);
+            source.signal();
+            var lanes = new ArrayList<TcpLane>();
+            var wire = new WireThatRuns(() -> {
+                long nowNs = System.nanoTime();
+                for (int i = 0; i < StandbyChecks.SENDING_CHECKS_MAX; i++) {
+                    nowNs += TestNode.nanos(1);
+                    checks.check(lanes.toArray(TcpLane[]::new), nowNs);
+                    assertThat(waiting.awaitArmed(0)).as("armed by check %d", i).isFalse();
+                }
+                checks.check(lanes.toArray(TcpLane[]::new), nowNs + TestNode.nanos(1));
+                assertThat(waiting.awaitArmed(FOREVER_NS)).isTrue();
+            });
+            long word = memory.allocate(Long.BYTES, Long.BYTES).address();
+            var lane =
+                    new TcpLane(wire, socket, new Memory(word, Long.BYTES), epoll, new Departures(), checks, reason -> {
+                        throw new AssertionError(reason);
+                    });
+            lanes.add(lane);
+            assertThat(lane.outbound.post(Frame.WRITE, 0, word, Long.BYTES, 0, 0, 0, 1, false))
+                    .isEqualTo(Post.ACCEPTED);
+            assertThat(wire.sends).isEqualTo(1);
+        }
+    }
+
+    /** Takes all bytes; the thread that sends them has other work meanwhile. */
+    private static final class WireThatRuns extends QuietWire {
+        private final Runnable meanwhile;
+        int sends;
+
+        WireThatRuns(Runnable meanwhile) {
+            this.meanwhile = meanwhile;
+        }
+
+        @Override
+        public long send(long address, long length) {
+            sends++;
+            meanwhile.run();
+            return length;
+        }
+
+        @Override
+        public long sendVector(long iovec, int count) {
+            throw new AssertionError("one frame takes one range");
+        }
+
+        @Override
+        public long receive(long address, long length) {
+            return 0;
         }
     }
 
