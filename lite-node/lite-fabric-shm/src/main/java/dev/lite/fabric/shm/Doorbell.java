@@ -12,7 +12,8 @@ import java.nio.file.Path;
  * sleeps on.
  *
  * <pre>
- *   0    state     int   {@link #AWAKE}: ring no bell; {@link #STANDING_BY}: ring the standby bell; {@link #ASLEEP}: the poller's
+ *   0    state     int   {@link #AWAKE} and {@link #BREAK}: ring no bell; {@link #STANDING_BY}: ring the standby bell;
+ *                        {@link #ASLEEP}: the poller's
  *   128  poller    int   rung for the holder of the poll role
  *   256  standby   int   rung for the standby thread
  *   384  left      int   1 when the node has unmapped the memories of its peers; it maps none again
@@ -27,6 +28,8 @@ final class Doorbell implements AutoCloseable {
     private static final int AWAKE = 0;
     private static final int STANDING_BY = 1;
     private static final int ASLEEP = 2;
+    /** As {@link #AWAKE}; the standby thread looks how long it lasts. */
+    private static final int BREAK = 3;
 
     /** Two cache lines: processors fetch them in pairs. */
     private static final int LINE_BYTES = 128;
@@ -73,7 +76,7 @@ final class Doorbell implements AutoCloseable {
     /** Wakes the sleeping thread, if any. Called after the work was stored, by any thread of any process that maps this page. */
     void ring() {
         int seen = RawMemory.getIntVolatile(state);
-        if (seen != AWAKE && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
+        if ((seen == STANDING_BY || seen == ASLEEP) && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
             ring(seen == ASLEEP ? pollerBell : standbyBell);
         }
     }
@@ -95,6 +98,19 @@ final class Doorbell implements AutoCloseable {
         RawMemory.putIntVolatile(state, STANDING_BY);
     }
 
+    /** Poll role: a break begins, and senders wake no thread. The standby thread looks after it; see {@link #endBreak}. */
+    void beginBreak() {
+        RawMemory.putIntVolatile(state, BREAK);
+    }
+
+    /**
+     * Standby thread: if a break lasts, senders wake this thread from now on. The caller then checks for work. Returns whether one
+     * lasts.
+     */
+    boolean endBreak() {
+        return RawMemory.compareAndSetInt(state, BREAK, STANDING_BY);
+    }
+
     /** Poll role: from now on senders wake no thread. A sender that does not see this yet rings without need. */
     void disarm() {
         RawMemory.putIntRelease(state, AWAKE);
@@ -110,9 +126,11 @@ final class Doorbell implements AutoCloseable {
         pollerSeen = await(pollerBell, pollerSeen, timeoutNs);
     }
 
-    /** Standby thread: sleeps until its bell rings, unless it rang since the last sleep. */
-    void awaitStandbyBell(long timeoutNs) {
-        standbySeen = await(standbyBell, standbySeen, timeoutNs);
+    /** Standby thread: sleeps until its bell rings, unless it rang since the last sleep. Returns whether it has rung. */
+    boolean awaitStandbyBell(long timeoutNs) {
+        int seen = standbySeen;
+        standbySeen = await(standbyBell, seen, timeoutNs);
+        return standbySeen != seen;
     }
 
     private static int await(long bell, int seen, long timeoutNs) {

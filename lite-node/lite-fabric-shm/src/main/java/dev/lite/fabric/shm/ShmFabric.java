@@ -31,6 +31,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     private final ShmOptions options;
     private final FabricHandler handler;
     private final Path address;
+    private final UnarmedBreaks breaks = new UnarmedBreaks();
     private final Doorbell doorbell;
     /** Keeps the doorbell mapped while a thread rings it. */
     private final Gate doorbellGate = new Gate();
@@ -198,6 +199,17 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     }
 
     @Override
+    public boolean armBriefly() {
+        if (breaks.begin() && !connections.isClosed()) {
+            doorbell.beginBreak();
+            if (breaks.mayStay()) {
+                return true; // what came or comes is seen at the end of the break
+            }
+        }
+        return arm();
+    }
+
+    @Override
     public void disarm() {
         if (!connections.isClosed()) {
             doorbell.disarm();
@@ -216,11 +228,33 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
                 if (connections.isClosed()) {
                     return;
                 }
-                doorbell.awaitStandbyBell(timeoutNs);
+                awaitStandbyBell(timeoutNs);
             } finally {
                 doorbellGate.exit(stamp);
             }
         }
+    }
+
+    /** Waits until the bell rings, or until a break that is not armed was long. */
+    private void awaitStandbyBell(long timeoutNs) {
+        long endNs = System.nanoTime() + timeoutNs;
+        long leftNs = timeoutNs;
+        boolean done = false;
+        while (!done) {
+            boolean rung = doorbell.awaitStandbyBell(breaks.pauseNs(leftNs));
+            long nowNs = System.nanoTime();
+            boolean isLong = breaks.look(rung, nowNs) && doorbell.endBreak();
+            if (isLong) {
+                breaks.wasLong();
+            }
+            leftNs = endNs - nowNs;
+            done = rung || isLong || leftNs <= 0;
+        }
+    }
+
+    /** Whether breaks are not armed now, for tests. Any thread. */
+    boolean areBreaksUnarmed() {
+        return breaks.mayStay();
     }
 
     private boolean hasWork() {

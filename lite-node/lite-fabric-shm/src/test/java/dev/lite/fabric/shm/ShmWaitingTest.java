@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -85,6 +86,45 @@ class ShmWaitingTest {
             }
             assertThat(a.connected).containsExactly(toB);
             assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(10));
+        }
+    }
+
+    @Test
+    void anEventInABreakThatIsNotArmedWakesTheStandbyThreadSoon() throws InterruptedException {
+        try (var a = new TestNode(directory, "a");
+                var b = new TestNode(directory, "b")) {
+            var toB = a.connectTo(b);
+            var fabric = (ShmFabric) b.fabric;
+            var stop = new AtomicBoolean();
+            var wakeUps = new AtomicInteger();
+            var standby = Thread.ofPlatform().daemon().start(() -> {
+                while (!stop.get()) {
+                    fabric.awaitArmed(TestNode.nanos(60)); // no test waits for that long
+                    wakeUps.incrementAndGet();
+                }
+            });
+            for (int round = 0; round < 20; round++) {
+                // So many events come in breaks that breaks are not armed any more.
+                long endNs = System.nanoTime() + TestNode.nanos(20);
+                while (!fabric.areBreaksUnarmed()) {
+                    assertThat(endNs - System.nanoTime()).isPositive();
+                    fabric.armBriefly();
+                    toB.writeImm(0, a.address(), 0, 1, 0);
+                    fabric.disarm();
+                    fabric.poll(16);
+                    a.fabric.poll(16);
+                }
+                int before = wakeUps.get();
+                fabric.armBriefly();
+                toB.writeImm(0, a.address(), 0, 1, 0);
+                TestNode.until("the standby thread looks after the break", () -> wakeUps.get() > before, a);
+                fabric.disarm();
+                fabric.poll(16);
+            }
+            stop.set(true);
+            fabric.wakeup();
+            standby.join(TestNode.nanos(10) / 1_000_000);
+            assertThat(standby.isAlive()).isFalse();
         }
     }
 }
