@@ -39,13 +39,30 @@ final class ClientRpc implements LtRpc {
     private static final Executor VIRTUAL =
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
-    /** Asynchronous calls with a thread and a copy of their request, together at most 64 MiB. */
+    /** Asynchronous calls with a thread and a copy of their request, together at most 64 MiB; and one more for each slot of a channel. */
     private static final int CALLS_ON_THREADS_MAX = AsyncOperations.OPERATIONS_DEFAULT;
 
     private final RpcCommandPath commands;
-    private final Semaphore callsOnThreads = new Semaphore(CALLS_ON_THREADS_MAX);
+    private final ThreadPermits callsOnThreads = new ThreadPermits();
     private final OpenTargets functions;
     private final OpenTargets ports;
+
+    /** For asynchronous calls on threads. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class ThreadPermits extends Semaphore {
+        ThreadPermits() {
+            super(CALLS_ON_THREADS_MAX);
+        }
+
+        /** For a thread that cannot wait: if there is no permit, those that wait get theirs so much later. */
+        void acquireAtOnce() {
+            reducePermits(1);
+        }
+
+        boolean areUsedUp() {
+            return availablePermits() <= 0;
+        }
+    }
 
     private record Target(RpcKind kind, String node, String name) {
         /** A call of it, for messages. */
@@ -203,7 +220,9 @@ final class ClientRpc implements LtRpc {
         ChannelCaller channel = channelFor(target, priority, (long) context.length + request.length);
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         if (channel != null) {
-            return tryStart(channel, target, priority, context, request, timeoutNs);
+            return callsOnThreads.areUsedUp() // if the channel's server refuses it, the call needs a thread
+                    ? null
+                    : tryStart(channel, target, priority, context, request, timeoutNs);
         }
         DataPath data = commands.data();
         checkRequest(request.length, context, data.windowBytes());
@@ -274,10 +293,11 @@ final class ClientRpc implements LtRpc {
             @Override
             public void failed(Throwable failure) {
                 if (failure instanceof RuntimeException why && CallTarget.mayGoThroughNodes(why)) {
+                    callsOnThreads.acquireAtOnce();
                     try {
                         VIRTUAL.execute(() -> callAgain(why));
                     } catch (RuntimeException | Error e) { // no memory for a thread
-                        target.exit();
+                        endThread();
                         channel.complete(future, () -> future.completeExceptionally(e));
                     }
                 } else {
@@ -294,12 +314,17 @@ final class ClientRpc implements LtRpc {
                     target.failed(channel, why, leftNs);
                     reply = call(target, priority, context, MemorySegment.ofArray(copy), leftNs);
                 } catch (RuntimeException | Error again) {
+                    endThread();
                     future.completeExceptionally(again);
                     return;
-                } finally {
-                    target.exit();
                 }
+                endThread(); // first: a dependent stage may start the next call
                 future.complete(reply);
+            }
+
+            private void endThread() {
+                callsOnThreads.release();
+                target.exit();
             }
         };
         try {
