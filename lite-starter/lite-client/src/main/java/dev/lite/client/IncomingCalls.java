@@ -266,6 +266,7 @@ final class IncomingCalls {
                     throw new LiteTimeoutException(
                             "no call of the function \"%s\" came before the deadline".formatted(function));
                 }
+                commands.requireOpen();
                 continue;
             }
             try {
@@ -286,7 +287,8 @@ final class IncomingCalls {
         int asked = ahead.ask(further);
         try {
             long timeoutNs = place.timeoutNs(timeoutNs(deadlineNs));
-            int slot = commands.acquire(SlotPool.Use.RECEIVE, what, timeoutNs);
+            // Not for longer: the function may have channels by then, whose calls need no slot.
+            int slot = commands.acquire(SlotPool.Use.RECEIVE, what, Math.min(ReceiveSlots.TURN_NS, timeoutNs));
             try {
                 long leftNs = Math.min(timeoutNs, Math.max(1, deadlineNs - System.nanoTime()));
                 return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, asked, 0, 0, 0, leftNs));
@@ -385,7 +387,7 @@ final class IncomingCalls {
         private volatile int slot = -1;
         /** For its command; null: it has none. Written by the thread that has it. */
         private volatile ReceiveSlots.@Nullable Place place;
-        /** There was no place for it, or its turn is over: threads wait for the channels only, and try again soon. */
+        /** There was no place or slot for it, or its turn is over: threads wait for the channels only, and try again soon. */
         private volatile boolean placeless;
 
         /** When its next turn may begin: after one, others have theirs. */
@@ -527,7 +529,7 @@ final class IncomingCalls {
                 return deadlineNs;
             }
             if (isIdle(phase.get()) && System.nanoTime() - turnNs >= 0) {
-                trySubmit(deadlineNs);
+                trySubmit();
             }
             if (phase.get() == SUBMITTED && place == ReceiveSlots.Place.LASTING) {
                 return deadlineNs;
@@ -536,7 +538,8 @@ final class IncomingCalls {
             return nowNs + Math.min(ReceiveSlots.TURN_NS, deadlineNs - nowNs);
         }
 
-        private void trySubmit(long deadlineNs) {
+        /** Does not wait: the calls of the channels must not wait for a slot, whose calls may wait for theirs. */
+        private void trySubmit() {
             if (phase.compareAndSet(KEPT, TAKEN)) {
                 if (place == null) {
                     place = tryPlace();
@@ -554,11 +557,10 @@ final class IncomingCalls {
             }
             boolean sent = false;
             try {
-                int acquired = commands.acquire(
-                        SlotPool.Use.RECEIVE,
-                        RpcCommandPath.what(Op.RECEIVE, function),
-                        Math.max(0, deadlineNs - System.nanoTime()));
-                if (phase.compareAndSet(NONE, TAKEN)) {
+                int acquired = commands.tryAcquire(SlotPool.Use.RECEIVE);
+                if (acquired < 0) {
+                    placeless = true;
+                } else if (phase.compareAndSet(NONE, TAKEN)) {
                     slot = acquired;
                     place = taken;
                     sent = true;
