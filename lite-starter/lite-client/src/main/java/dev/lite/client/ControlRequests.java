@@ -73,7 +73,7 @@ final class ControlRequests {
 
     private volatile @Nullable String lostReason;
 
-    /** A request that releases something, and that nobody waits for. */
+    /** A request that releases something. */
     private record Unsent(Request request, Semaphore heldPermit) {}
 
     /**
@@ -124,7 +124,10 @@ final class ControlRequests {
         return ask(waitPermits, SessionProtocol.WAITS_MAX, what, type, timeoutNs, make, undo);
     }
 
-    /** {@link #ask} for the release of a lock, or an answer about a channel: others wait for it. */
+    /**
+     * {@link #ask} for the release of a lock, or an answer about a channel: others wait for it. If the node does not read its control
+     * channel now, the request is sent when it does.
+     */
     void askToRelease(String what, long timeoutNs, LongFunction<Request> make) {
         Done unused = ask(releasePermits, RELEASES_MAX, what, Done.class, timeoutNs, make, null);
     }
@@ -145,13 +148,14 @@ final class ControlRequests {
         long id = lastId.incrementAndGet();
         CompletableFuture<Reply> answer = new CompletableFuture<>();
         pending.put(id, new Pending(answer, undo, permits));
+        boolean sent;
         try {
             String reason = lostReason;
             if (reason != null) {
                 throw new SessionLostException(reason);
             }
-            channel.send(make.apply(id));
-        } catch (RuntimeException notSent) {
+            sent = sendOrKeep(make.apply(id), permits);
+        } catch (RuntimeException | Error notSent) { // an Error: for example no memory for the request
             if (pending.remove(id) != null) {
                 permits.release();
             }
@@ -159,6 +163,9 @@ final class ControlRequests {
                 throw sendFailed(what, timeoutNs, failed);
             }
             throw notSent;
+        }
+        if (!sent) {
+            sendLater();
         }
         Reply reply = await(answer, deadlineNs + Session.marginNs(timeoutNs));
         if (reply == null) {
@@ -174,6 +181,20 @@ final class ControlRequests {
                     .formatted(what, node, reply.getClass().getSimpleName(), type.getSimpleName()));
         }
         return type.cast(reply);
+    }
+
+    /** Returns false if a busy node did not take a release: it is sent later. */
+    private boolean sendOrKeep(Request request, Semaphore heldPermit) {
+        try {
+            channel.send(request);
+            return true;
+        } catch (OsException busy) {
+            if (heldPermit != releasePermits || busy.errno() != Errno.EAGAIN) {
+                throw busy;
+            }
+            unsent.add(new Unsent(request, heldPermit));
+            return false;
+        }
     }
 
     private LiteException sendFailed(String what, long timeoutNs, OsException failed) {
@@ -278,9 +299,21 @@ final class ControlRequests {
     private void send(Semaphore heldPermit, LongFunction<Request> make) {
         long id = lastId.incrementAndGet();
         pending.put(id, new Pending(new CompletableFuture<>(), null, heldPermit));
-        Unsent request = new Unsent(make.apply(id), heldPermit);
-        if (!trySend(request)) {
-            unsent.add(request);
+        boolean sentOrKept = false;
+        boolean sent;
+        try {
+            Unsent request = new Unsent(make.apply(id), heldPermit);
+            sent = trySend(request);
+            if (!sent) {
+                unsent.add(request);
+            }
+            sentOrKept = true;
+        } finally {
+            if (!sentOrKept && pending.remove(id) != null) { // for example no memory for the request
+                heldPermit.release();
+            }
+        }
+        if (!sent) {
             sendLater();
         }
     }

@@ -52,6 +52,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -131,15 +132,7 @@ class ControlRequestsTest {
                 SessionChannel node = new SessionChannel(listening.accept())) {
             client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
             ControlRequests requests = new ControlRequests(client, "busy", 16);
-            int filled = 0;
-            try {
-                while (true) {
-                    client.send(new CancelTry(filled, 0, 0));
-                    filled++;
-                }
-            } catch (OsException full) {
-                assertThat(full.errno()).isEqualTo(Errno.EAGAIN);
-            }
+            int filled = fill(client);
             requests.postRelease(id -> new ReleaseLock(id, 5, 77));
             requests.postRelease(id -> new ReleaseLock(id, 5, 78));
 
@@ -148,6 +141,66 @@ class ControlRequestsTest {
                 assertThat(node.receive()).isInstanceOf(CancelTry.class);
             }
             assertThat(List.of(token(node.receive()), token(node.receive()))).containsExactlyInAnyOrder(77L, 78L);
+            requests.lose("the test ends");
+        }
+    }
+
+    /** The application may not close the lock again, and the node would hold it until the end of the session. */
+    @Test
+    void aReleaseThatIsWaitedForAndThatABusyNodeDoesNotTakeIsSentLater(@TempDir Path directory)
+            throws ProtocolException {
+        Path socket = directory.resolve("busy.sock");
+        try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1);
+                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
+                SessionChannel node = new SessionChannel(listening.accept())) {
+            client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
+            ControlRequests requests = new ControlRequests(client, "busy", 16);
+            int filled = fill(client);
+            assertThatThrownBy(() -> requests.askToRelease(
+                            "a release", TimeUnit.MILLISECONDS.toNanos(20), id -> new ReleaseLock(id, 5, 77)))
+                    .isInstanceOf(LiteTimeoutException.class);
+
+            node.setTimeout(LONG.toNanos(), 0);
+            for (int message = 0; message < filled; message++) {
+                assertThat(node.receive()).isInstanceOf(CancelTry.class);
+            }
+            assertThat(token(node.receive())).isEqualTo(77);
+            requests.lose("the test ends");
+        }
+    }
+
+    /** Sends until the node's socket takes no more; returns how many messages it took. */
+    private static int fill(SessionChannel client) {
+        int filled = 0;
+        try {
+            while (true) {
+                client.send(new CancelTry(filled, 0, 0));
+                filled++;
+            }
+        } catch (OsException full) {
+            assertThat(full.errno()).isEqualTo(Errno.EAGAIN);
+        }
+        return filled;
+    }
+
+    @Test
+    void aRequestForWhichThereIsNoMemoryKeepsNoPlace(@TempDir Path directory) throws ProtocolException {
+        Path socket = directory.resolve("node.sock");
+        try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1);
+                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
+                SessionChannel node = new SessionChannel(listening.accept())) {
+            ControlRequests requests = new ControlRequests(client, "node", 1);
+            LongFunction<Request> noMemory = id -> {
+                throw new OutOfMemoryError("on purpose");
+            };
+            assertThatThrownBy(() -> requests.ask("a release", Done.class, LONG.toNanos(), noMemory, null))
+                    .isInstanceOf(OutOfMemoryError.class);
+            assertThatThrownBy(() -> requests.tryPost(noMemory)).isInstanceOf(OutOfMemoryError.class);
+
+            assertThat(requests.tryPost(id -> new ReleaseLock(id, 5, 77))).isTrue();
+
+            node.setTimeout(LONG.toNanos(), 0);
+            assertThat(token(node.receive())).isEqualTo(77);
             requests.lose("the test ends");
         }
     }
