@@ -1,9 +1,11 @@
 package dev.lite.client;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.DataPath.Outcome;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
@@ -17,6 +19,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The commands of calls and messages, each in a slot of its own. Any thread.
@@ -30,6 +34,10 @@ final class RpcCommandPath {
     private static final long NO_HANDLE = -1;
 
     private static final int ORIGINS_MAX = 4096;
+    /** The pause before a close is tried again. */
+    private static final long AGAIN_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    private static final Logger LOG = LoggerFactory.getLogger(RpcCommandPath.class);
 
     private final Session session;
     private final DataPath data;
@@ -145,9 +153,32 @@ final class RpcCommandPath {
                 .id();
     }
 
-    /** Closes it; does nothing when the session has ended. */
+    /**
+     * Closes it; does nothing when the session has ended. If the node does not answer in time, a thread of its own tries again until it
+     * does: calls and messages would wait there for nobody.
+     */
     void close(long number) {
-        close(number, session.deadlineNs());
+        boolean late = true;
+        try {
+            close(number, session.deadlineNs());
+            late = false;
+        } finally {
+            if (late && session.isOpen()) {
+                Thread unused = Thread.ofVirtual().name("lite-client-close").start(() -> closeLate(number));
+            }
+        }
+    }
+
+    private void closeLate(long number) {
+        while (session.isOpen()) {
+            try {
+                close(number, session.deadlineNs());
+                return;
+            } catch (LiteException e) {
+                LOG.debug("node {} has not closed {} yet", session.nodeName(), number, e);
+                Polling.sleepNs(AGAIN_NS);
+            }
+        }
     }
 
     /** {@link #close(long)} within a time. */

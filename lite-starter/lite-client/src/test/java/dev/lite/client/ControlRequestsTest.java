@@ -16,6 +16,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
@@ -41,6 +42,7 @@ import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.Publish;
 import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -303,6 +305,27 @@ class ControlRequestsTest {
             handle.unmap();
             assertThat(fixture.node.awaitRequest(Unmap.class)).isNotNull();
             handle.unmap();
+        }
+    }
+
+    /** Its callers would wait for a server that nobody closes a second time. */
+    @Test
+    void aServerThatWasClosedAtTheLimitOfRequestsIsClosedAtTheNodeLater() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            RpcServer server = fixture.lite.rpc().serve("f");
+            fixture.node.holdRequests(Nodes.class::isInstance);
+            List<Request> held = new ArrayList<>();
+            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+                assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("the node did not answer");
+                held.add(fixture.node.awaitHeldRequest());
+            }
+            assertThatThrownBy(server::close).hasMessageContaining("limit of requests under way");
+
+            fixture.node.holdRequests(request -> false);
+            held.forEach(fixture.node::answer);
+
+            assertThat(fixture.node.awaitRequest(RpcClose.class)).isNotNull();
+            assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(SessionLostException.class);
         }
     }
 
