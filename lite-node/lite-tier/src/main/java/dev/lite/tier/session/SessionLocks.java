@@ -34,14 +34,23 @@ import org.jspecify.annotations.Nullable;
 final class SessionLocks {
     private static final int INITIAL_CAPACITY = 16;
 
-    /** For each lock, the limit of cancels that came before their attempts, and of failures before their cancels: one for each slot. */
-    private static final int CANCELS_MAX = 64;
+    /**
+     * The limit of cancels that came before their attempts, and of failures before their cancels. Of the attempts of LITE's client, at most
+     * one for each slot is cancelled and has not begun. Not for each lock: 32,768 times 64 numbers would take 300 MB.
+     */
+    static final int CANCELS_MAX = 1024;
 
     /** A power of two, and more than the locks that a session uses at a time. */
     static final int ENTRIES_MAX = 1 << 15;
 
     private final TierSync sync;
     private final int entriesMax;
+
+    /** Attempts that were cancelled and may still begin. */
+    private final LastAttempts cancelledEarly = new LastAttempts();
+
+    /** The last attempts that ended without the lock and were not cancelled before: a cancel may still come, and is void. */
+    private final LastAttempts failed = new LastAttempts();
 
     @GuardedBy("this")
     private final Map<String, Long> numbers = new HashMap<>();
@@ -69,7 +78,24 @@ final class SessionLocks {
         this.entriesMax = entriesMax;
     }
 
-    private static final class Entry {
+    /** Numbers of attempts; the oldest are forgotten. A session has no number twice. Any thread. */
+    private static final class LastAttempts {
+        @GuardedBy("this")
+        private final Set<Long> numbers = new LinkedHashSet<>();
+
+        synchronized void add(long number) {
+            numbers.add(number);
+            if (numbers.size() > CANCELS_MAX) {
+                numbers.remove(numbers.iterator().next());
+            }
+        }
+
+        synchronized boolean remove(long number) {
+            return numbers.remove(number);
+        }
+    }
+
+    private final class Entry {
         final long number;
         /** Not the lock: an idle one would keep what it knows of its word. */
         final String name;
@@ -93,14 +119,6 @@ final class SessionLocks {
         @GuardedBy("this")
         final List<HeldLock> former = new ArrayList<>(0);
 
-        /** Attempts that were cancelled and may still begin. */
-        @GuardedBy("this")
-        final Set<Long> cancelledEarly = new LinkedHashSet<>();
-
-        /** The last attempts that ended without the lock and were not cancelled before: a cancel may still come, and is void. */
-        @GuardedBy("this")
-        final Set<Long> failed = new LinkedHashSet<>();
-
         Entry(long number, String name) {
             this.number = number;
             this.name = name;
@@ -119,7 +137,7 @@ final class SessionLocks {
         synchronized void endAttempt(Attempt ended) {
             underWay.remove(ended);
             if (ended.number != 0 && ended.number != attempt && !ended.cancelled) {
-                addToLast(failed, ended.number);
+                failed.add(ended.number);
             }
         }
 
@@ -133,14 +151,7 @@ final class SessionLocks {
                 }
             }
             if (!failed.remove(attemptNumber)) {
-                addToLast(cancelledEarly, attemptNumber);
-            }
-        }
-
-        private static void addToLast(Set<Long> last, long attemptNumber) {
-            last.add(attemptNumber);
-            if (last.size() > CANCELS_MAX) {
-                last.remove(last.iterator().next());
+                cancelledEarly.add(attemptNumber);
             }
         }
 

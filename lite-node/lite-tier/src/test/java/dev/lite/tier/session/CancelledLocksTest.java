@@ -163,6 +163,35 @@ class CancelledLocksTest {
         assertThat(closed).hasValue(1);
     }
 
+    /** Else an application could fill the node's heap with them. */
+    @Test
+    void theNumbersOfCancelledAttemptsAreBoundedOverAllLocksOfASession() {
+        for (long one = 0; one <= SessionLocks.CANCELS_MAX; one++) {
+            locks.cancel(several(one), MANY + one);
+        }
+        outcome = Optional.of(held());
+        assertThat(locks.tryAcquire(several(1), MANY + 1)).as("the oldest but one").isZero();
+        assertThat(closed).hasValue(1);
+        assertThat(locks.tryAcquire(several(0), MANY)).as("the oldest").isEqualTo(7);
+    }
+
+    @Test
+    void theNumbersOfFailedAttemptsAreBoundedOverAllLocksOfASession() {
+        for (long one = 0; one <= SessionLocks.CANCELS_MAX; one++) {
+            assertThat(locks.tryAcquire(several(one), MANY + one)).isZero();
+        }
+        locks.cancel(several(1), MANY + 1);
+        locks.cancel(several(0), MANY);
+        outcome = Optional.of(held());
+        assertThat(locks.tryAcquire(several(1), MANY + 1)).as("the oldest but one").isEqualTo(7);
+        assertThat(locks.tryAcquire(several(0), MANY)).as("the oldest").isZero();
+    }
+
+    /** One of a hundred locks. */
+    private long several(long one) {
+        return locks.open("lock-" + one % 100, LONG);
+    }
+
     /** Else the node waits with a ticket for an application that has given up. */
     @Test
     void openingALockAgainAndWaitingForItHaveOneDeadline() {
