@@ -5,6 +5,7 @@ import dev.lite.api.Priority;
 import dev.lite.cluster.qos.QosPolicy;
 import dev.lite.cluster.qos.QosPolicy.Mode;
 import dev.lite.cluster.qos.QosPolicy.Quota;
+import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.qos.QosStatus.ClassStatus;
 import dev.lite.tier.qos.SessionQos.Part;
@@ -156,6 +157,7 @@ public final class QosService implements AutoCloseable {
             if (next.equals(policy)) {
                 return policy;
             }
+            startOrStop(next); // before the change: the system may have no thread left
             policy = next;
             changeQuotas(next.quotas());
             links.reset();
@@ -164,7 +166,6 @@ public final class QosService implements AutoCloseable {
             boolean unusedLow = lowShares.end(shares(Priority.LOW));
             measure = null;
             sessions.forEach(session -> session.set(part(session)));
-            startOrStop();
         }
         gatesChanged.run();
         log.info(
@@ -244,26 +245,27 @@ public final class QosService implements AutoCloseable {
     }
 
     @GuardedBy("this")
-    private void startOrStop() {
-        boolean needed = policy.mode() == Mode.SW_PRI || !quotas.isEmpty();
+    private void startOrStop(QosPolicy next) {
+        boolean needed = next.mode() == Mode.SW_PRI || !next.quotas().isEmpty();
         Thread now = ticker;
         if (needed && now == null) {
-            ticker = Thread.ofPlatform().daemon().name("lite-qos").start(this::run);
+            Thread thread = RepeatingThread.unstarted("lite-qos", this::step, log::error);
+            thread.start(); // it waits for this lock
+            ticker = thread;
         } else if (!needed && now != null) {
             ticker = null;
             LockSupport.unpark(now);
         }
     }
 
-    private void run() {
-        while (isTicker()) {
-            try {
-                tick(System.nanoTime());
-            } catch (RuntimeException e) { // a defect; without this thread, limited operations would wait for ever
-                log.error("the policy for quality of service could not be evaluated", e);
-            }
-            LockSupport.parkNanos(this, givesPermits() ? REFILL_NS : TICK_NS);
+    /** Without this thread, limited operations would wait for ever: it continues after any failure. */
+    private boolean step() {
+        if (!isTicker()) {
+            return false;
         }
+        tick(System.nanoTime());
+        LockSupport.parkNanos(this, givesPermits() ? REFILL_NS : TICK_NS);
+        return true;
     }
 
     private boolean givesPermits() {

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -38,6 +39,9 @@ class QosServiceTest {
     private final AtomicReference<Runnable> withGates = new AtomicReference<>(() -> {});
     /** Each source of permits gives this once, at a refill by the test or by the service's own thread. */
     private volatile Batch batch = new Batch(0);
+
+    /** Whether the next refill of a limit meets an error. */
+    private final AtomicBoolean broken = new AtomicBoolean();
 
     /** Operations of high priority on mapped memory. */
     private volatile int copies;
@@ -70,6 +74,9 @@ class QosServiceTest {
 
                 @Override
                 public long takeAll() {
+                    if (broken.getAndSet(false)) {
+                        throw new StackOverflowError("on purpose");
+                    }
                     Batch next = batch;
                     return given.getAndSet(next) == next ? 0 : next.permits;
                 }
@@ -315,6 +322,18 @@ class QosServiceTest {
         assertThat(Objects.requireNonNull(low.admission(false)).isLimited(false))
                 .isFalse();
         assertThat(service.status().lowBytesPerSecondNow()).isZero();
+    }
+
+    /** Else its operations would wait for ever. */
+    @Test
+    void aPrincipalWithAQuotaStillGetsPermitsAfterTheThreadThatGivesThemMetAnError() {
+        SessionQos batchJob = service.open("batch", Priority.HIGH);
+        broken.set(true);
+        service.set(QosPolicy.OFF.withQuotas(Map.of("batch", new Quota(1L << 20, null))));
+        Waits.until("it has met the error", () -> !broken.get());
+        batch = new Batch(1 << 20);
+        Admission admission = Objects.requireNonNull(batchJob.admission(false));
+        Waits.until("there are permits", () -> admission.tryTake(false, 8));
     }
 
     @Test
