@@ -398,7 +398,7 @@ public final class SessionServer implements AutoCloseable {
         join(acceptor, deadlineNs);
         turns.shutdownNow();
         waiting.keySet().forEach(this::startWaiting);
-        connections.keySet().forEach(session -> session.end("node %s is stopping".formatted(backend.nodeName())));
+        connections.keySet().forEach(this::endSoon);
         connections.values().forEach(thread -> join(thread, deadlineNs));
         if (!connections.isEmpty()) {
             String left = Counts.text(connections.size(), "session", "sessions");
@@ -409,6 +409,16 @@ public final class SessionServer implements AutoCloseable {
             control.close();
         }
         lockWaits.shutdownNow();
+    }
+
+    /** On a thread of its own: it waits for up to a second if the application does not read, and many may not. */
+    private void endSoon(NodeSession session) {
+        String reason = "node %s is stopping".formatted(backend.nodeName());
+        try {
+            Thread unused = Thread.ofVirtual().name("lite-session-end").start(() -> session.end(reason));
+        } catch (OutOfMemoryError e) { // no memory for a thread
+            session.end(reason);
+        }
     }
 
     private static void join(@Nullable Thread thread, long deadlineNs) {

@@ -6,6 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.os.OsException;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -70,5 +74,46 @@ class HostileAttachTest {
         Lite other = Lite.attach(AttachOptions.to(socket, "other").withToken("the token of the other one"));
         closes.add(other::close);
         assertThat(other.isOpen()).isTrue();
+    }
+
+    /** The node waits for a second until such an application can take the reason of the end. */
+    @Test
+    void applicationsThatDoNotReadDoNotHoldUpTheEndOfTheNodeOneAfterTheOther() throws ProtocolException {
+        SessionServer server = new SessionServer(config().withLimits(256, 100, 1024), backend);
+        closes.add(server::close);
+        server.start();
+        RawClient first = attachRaw(server.socket());
+        ask(first, 2000);
+        Waits.until("it has lost its session", () -> server.sessions().isEmpty());
+        int fits = 0;
+        while (first.channel.receive() instanceof Done) {
+            fits++;
+        }
+        for (int i = 0; i < 60; i++) {
+            ask(attachRaw(server.socket()), fits);
+        }
+        Waits.pass(Duration.ofMillis(500)); // for the replies
+        Thread closing = Thread.ofPlatform().daemon().start(server::close);
+
+        Waits.join(closing);
+
+        assertThat(server.sessions()).isEmpty();
+    }
+
+    private RawClient attachRaw(Path socket) throws ProtocolException {
+        RawClient client = new RawClient(socket);
+        closes.add(client::close);
+        return client.attach();
+    }
+
+    /** Sends requests, and reads no reply. */
+    private static void ask(RawClient client, int requests) {
+        for (int request = 1; request <= requests; request++) {
+            try {
+                client.channel.send(new RpcClose(request, request));
+            } catch (OsException ended) {
+                return;
+            }
+        }
     }
 }
