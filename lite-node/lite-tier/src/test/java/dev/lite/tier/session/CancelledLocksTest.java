@@ -170,7 +170,9 @@ class CancelledLocksTest {
             locks.cancel(several(one), MANY + one);
         }
         outcome = Optional.of(held());
-        assertThat(locks.tryAcquire(several(1), MANY + 1)).as("the oldest but one").isZero();
+        assertThat(locks.tryAcquire(several(1), MANY + 1))
+                .as("the oldest but one")
+                .isZero();
         assertThat(closed).hasValue(1);
         assertThat(locks.tryAcquire(several(0), MANY)).as("the oldest").isEqualTo(7);
     }
@@ -183,7 +185,9 @@ class CancelledLocksTest {
         locks.cancel(several(1), MANY + 1);
         locks.cancel(several(0), MANY);
         outcome = Optional.of(held());
-        assertThat(locks.tryAcquire(several(1), MANY + 1)).as("the oldest but one").isEqualTo(7);
+        assertThat(locks.tryAcquire(several(1), MANY + 1))
+                .as("the oldest but one")
+                .isEqualTo(7);
         assertThat(locks.tryAcquire(several(0), MANY)).as("the oldest").isZero();
     }
 
