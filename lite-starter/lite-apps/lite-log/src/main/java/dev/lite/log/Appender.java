@@ -1,6 +1,7 @@
 package dev.lite.log;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -20,14 +21,26 @@ final class Appender {
     private final Segments segments;
     private final Writers writers;
     private final Duration deadline;
+    /** How long an operation waits for its node; at most the deadline, since nothing needs more. */
+    private final long operationNs;
 
-    /** @param ended completes when the session has ended for ever */
-    Appender(CompletableFuture<String> ended, String log, Segments segments, Writers writers, Duration deadline) {
+    /**
+     * @param ended completes when the session has ended for ever
+     * @param operation the deadline of the session
+     */
+    Appender(
+            CompletableFuture<String> ended,
+            String log,
+            Segments segments,
+            Writers writers,
+            Duration deadline,
+            Duration operation) {
         this.ended = ended;
         this.log = log;
         this.segments = segments;
         this.writers = writers;
         this.deadline = deadline;
+        operationNs = (operation.compareTo(deadline) < 0 ? operation : deadline).toNanos();
     }
 
     /** Returns the position of the frame's first transaction. */
@@ -36,7 +49,7 @@ final class Appender {
         long units = Segment.units(frame.length());
         frame.beginCommit();
         if (frame.isCheckDue()) {
-            writers.check();
+            check(frame);
         }
         while (true) {
             try {
@@ -48,11 +61,38 @@ final class Appender {
                     return position;
                 }
             } catch (LiteException e) {
-                retry = retry == null ? new Retry(frame.delayedSinceNs()) : retry;
+                retry = retry == null ? new Retry(startNs(frame, e)) : retry;
                 retry.pauseAfter(e);
-                writers.check(); // the session may be a new one
+                LiteException unused = writers.check(); // the session may be a new one
+                if (retry.isOver(e)) { // the check, too, has waited for the node
+                    throw e;
+                }
             }
         }
+    }
+
+    private void check(Frame frame) {
+        Retry start = new Retry(frame.delayedSinceNs());
+        LiteException failure = writers.check();
+        if (failure != null && start.isLate()) {
+            throw new LiteTimeoutException(
+                    "an append to log \"%s\" could not begin within %s: %s"
+                            .formatted(log, deadline, failure.getMessage()),
+                    failure);
+        }
+    }
+
+    /**
+     * When the commit that failed has begun. An append that nothing delays does not read the clock, as that
+     * takes a part of its time. But these errors come when an operation has waited for its node as long as
+     * the session lets it.
+     */
+    private long startNs(Frame frame, LiteException error) {
+        boolean hasWaited = switch (error.code()) {
+            case TIMEOUT, NODE_UNREACHABLE -> true;
+            default -> false;
+        };
+        return frame.delayedSinceNs(hasWaited ? operationNs : 0);
     }
 
     /** Returns the position, or -1 if a reader sealed the slot. Throws only if the transaction is not in the log, or uncertain. */
@@ -89,7 +129,7 @@ final class Appender {
             // cleaner.
             return -1;
         } catch (LiteException e) {
-            before = decideAgain(segment, slot, word, e);
+            before = decideAgain(segment, slot, word, e, startNs(frame, e));
         }
         return before == 0 || before == word ? LogPosition.of(segment.number, slot, 0) : -1;
     }
@@ -120,8 +160,8 @@ final class Appender {
     }
 
     /** Repeats a commit whose outcome is not known: the word is 0, this transaction's, or the seal. */
-    private long decideAgain(Segment segment, int slot, long word, LiteException cause) {
-        Retry retry = new Retry(System.nanoTime());
+    private long decideAgain(Segment segment, int slot, long word, LiteException cause, long startNs) {
+        Retry retry = new Retry(startNs);
         LiteException error = cause;
         while (true) {
             try {
@@ -173,9 +213,11 @@ final class Appender {
                 case LIMIT_EXCEEDED -> true; // a cleaner may free memory
                 default -> false;
             };
-            return !passes
-                    || Thread.currentThread().isInterrupted()
-                    || System.nanoTime() - startNs >= deadline.toNanos();
+            return !passes || Thread.currentThread().isInterrupted() || isLate();
+        }
+
+        boolean isLate() {
+            return System.nanoTime() - startNs >= deadline.toNanos();
         }
     }
 }

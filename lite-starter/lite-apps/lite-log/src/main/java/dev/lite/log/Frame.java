@@ -125,9 +125,14 @@ final class Frame {
 
     /** Since when something delays the commit: the time of the first call. Others need no time. */
     long delayedSinceNs() {
+        return delayedSinceNs(0);
+    }
+
+    /** {@link #delayedSinceNs()} if a first step has waited so long already. */
+    long delayedSinceNs(long waitedNs) {
         if (!delayed) {
             delayed = true;
-            delayedSinceNs = System.nanoTime();
+            delayedSinceNs = System.nanoTime() - waitedNs;
         }
         return delayedSinceNs;
     }

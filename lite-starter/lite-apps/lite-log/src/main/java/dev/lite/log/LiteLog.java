@@ -24,9 +24,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Threads.</b> Any thread may call any method. Readers belong to one thread at a time.
  *
- * <p><b>Deadlines.</b> An append waits for a node, for memory, for the directory and for other appends up to
- * the deadline of {@link LiteLogs}, in all; if its commit got no answer, it waits as long again for the
- * outcome. Each operation on memory in it has the deadline of the session.
+ * <p><b>Deadlines.</b> An append waits for a node, for memory, for the directory, for other appends and for
+ * the outcome of its commit up to the deadline of {@link LiteLogs}, in all: after that it begins nothing
+ * more. Each operation on memory in it has the deadline of the session, so the last one may end later.
  *
  * <p><b>Errors.</b> {@link AppendUncertainException} when the outcome of a commit stays unknown. Any other {@link LogException} or {@link
  * dev.lite.api.LiteException} of an append means that the transaction is not in the log. {@link LogStateException} when the log is
@@ -75,7 +75,7 @@ public final class LiteLog implements AutoCloseable {
         locks = new LogLocks(lite.sync(), metadata.log, deadline);
         consumers = new Consumers(metadata, locks);
         writers = new Writers(lite, metadata, this::endPosition);
-        appender = new Appender(ended, metadata.log, segments, writers, deadline);
+        appender = new Appender(ended, metadata.log, segments, writers, deadline, lite.deadline());
         transactionBytesMax = segments.geometry().transactionUnitsMax() * Segment.UNIT_BYTES;
         batches = new BatchAppender(metadata.log, appender, transactionBytesMax, deadline);
     }

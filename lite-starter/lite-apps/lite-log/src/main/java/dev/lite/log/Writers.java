@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Nobody knows which writer left a hole. So a proof opens all holes: slots that were reserved before it may be sealed without waiting
  * for the timeout. If one of them belongs to a writer that lives, that writer finds the seal and appends again.
  *
- * <p>A proof only saves time, since the seal is a test-set. So no failure here fails an append. Any thread.
+ * <p>A proof only saves time, since the seal is a test-set. So no failure here fails an append, unless it
+ * took the whole deadline. Any thread.
  */
 final class Writers implements AutoCloseable {
     /** Further writers are not registered: their holes are passed after the timeout. */
@@ -67,15 +68,23 @@ final class Writers implements AutoCloseable {
         this.end = end;
     }
 
-    /** Registers this process as a writer, if it is not, or its session was lost since. Called now and then by appends. */
-    void check() {
+    /**
+     * Registers this process as a writer, if it is not, or its session was lost since. Appends call it now
+     * and then.
+     *
+     * @return why it could not: the next check tries again, and until then the timeout of holes remains. Null
+     *     if it could
+     */
+    @Nullable
+    LiteException check() {
         try {
             Mark known = mark;
             if (known == null || hasEnded(known)) {
                 register(known);
             }
+            return null;
         } catch (LiteException e) {
-            // The append reports what concerns it. The next check tries again; until then the timeout of holes remains.
+            return e;
         }
     }
 

@@ -140,6 +140,17 @@ final class FaultySession {
                         method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
     }
 
+    /** Runs an action before each question for the node's name. */
+    static Lite beforeNodeName(Lite lite, Runnable action) {
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(), new Class<?>[] {Lite.class}, (self, method, arguments) -> {
+                    if (method.getName().equals("nodeName")) {
+                        action.run();
+                    }
+                    return method.invoke(lite, arguments);
+                });
+    }
+
     /** Counts how often it is asked for its end. */
     static Lite countingEnds(Lite lite, AtomicInteger asked) {
         return (Lite) Proxy.newProxyInstance(

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.testing.CommitChecker;
 import dev.lite.testing.Waits;
@@ -210,6 +212,85 @@ class LostAnswersTest {
                     .isInstanceOf(AppendUncertainException.class)
                     .hasMessageContaining("the node is gone");
             assertThat(LogFixture.read(plain.reader(0))).containsExactly("perhaps");
+        }
+    }
+
+    /** It would wait for twice its deadline. Both errors come at the session's deadline. */
+    @Test
+    void anAppendWhoseFirstStepHasWaitedForTheNodeUntilTheDeadlineDoesNotTryAgain() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            fixture.create("away", LogFixture.small());
+            for (LiteException error :
+                    List.of(new LiteTimeoutException("no answer"), new NodeUnreachableException("it is away"))) {
+                AtomicBoolean away = new AtomicBoolean();
+                AtomicInteger attempts = new AtomicInteger();
+                Lite session = fixture.session(0);
+                LiteLog log = new LiteLogs(
+                                FaultySession.of(session, (executed, operation) -> {
+                                    if (away.get() && operation.equals("write")) {
+                                        attempts.incrementAndGet();
+                                        throw error;
+                                    }
+                                }),
+                                session.deadline())
+                        .open("away");
+                assertThat(log.append(LogFixture.bytes("there"))).isNotNegative();
+                away.set(true);
+                assertThatThrownBy(() -> log.append(LogFixture.bytes("lost"))).isSameAs(error);
+                assertThat(attempts).hasValue(1);
+            }
+        }
+    }
+
+    @Test
+    void aCommitThatHasWaitedForItsAnswerUntilTheDeadlineIsUncertainAtOnce() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("hangs", LogFixture.small());
+            AtomicBoolean hangs = new AtomicBoolean();
+            AtomicInteger attempts = new AtomicInteger();
+            Lite session = fixture.session(0);
+            LiteLog log = new LiteLogs(
+                            FaultySession.of(session, (executed, operation) -> {
+                                if (hangs.get() && executed && operation.equals("testSet")) {
+                                    attempts.incrementAndGet();
+                                    throw new LiteTimeoutException("no answer");
+                                }
+                            }),
+                            session.deadline())
+                    .open("hangs");
+            assertThat(log.append(LogFixture.bytes("there"))).isNotNegative();
+            hangs.set(true);
+            assertThatThrownBy(() -> log.append(LogFixture.bytes("perhaps")))
+                    .isInstanceOf(AppendUncertainException.class)
+                    .hasMessageContaining("no answer");
+            assertThat(attempts).hasValue(1);
+            assertThat(LogFixture.read(plain.reader(0))).containsExactly("there", "perhaps");
+        }
+    }
+
+    /** The wait for the node is a part of the append's deadline. */
+    @Test
+    void anAppendThatHasLookedForItsNodeUntilTheDeadlineDoesNotTryAgain() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            fixture.create("looks", LogFixture.small());
+            Duration deadline = Duration.ofMillis(200);
+            AtomicInteger attempts = new AtomicInteger();
+            Lite lost = FaultySession.of(fixture.session(0), (executed, operation) -> {
+                if (operation.equals("fetchAdd")) {
+                    attempts.incrementAndGet();
+                    throw new SessionLostException("the node restarts");
+                }
+            });
+            LiteLog log = new LiteLogs(
+                            FaultySession.beforeNodeName(lost, () -> {
+                                if (attempts.get() > 0) {
+                                    Waits.pass(deadline);
+                                }
+                            }),
+                            deadline)
+                    .open("looks");
+            assertThatThrownBy(() -> log.append(LogFixture.bytes("lost"))).isInstanceOf(SessionLostException.class);
+            assertThat(attempts).hasValue(1);
         }
     }
 

@@ -126,6 +126,19 @@ class SlowSegmentsTest {
         }
     }
 
+    /** Else it would wait for the node once more. */
+    @Test
+    void anAppendWhoseWriterCannotRegisterUntilTheDeadlineFails() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            assertThat(fixture.create("late", LogFixture.small()).isClosed()).isFalse();
+            LiteLog log = new LiteLogs(withoutMarks(fixture.session(0)), NO_ANSWER.dividedBy(2)).open("late");
+            assertThatThrownBy(() -> log.append(new byte[10]))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessage("an append to log \"late\" could not begin within PT0.15S: no answer");
+            assertThat(LogFixture.read(log.reader(0))).isEmpty();
+        }
+    }
+
     @Test
     void aSegmentThatIsMadeInAdvanceWhileTheLogIsClosedDoesNotStayMapped() throws IOException {
         try (LogFixture fixture = new LogFixture(1)) {
