@@ -97,6 +97,7 @@ record Preparation(Job job, List<Plan.Split> splits) {
                 if (directory == null || !Files.isWritable(directory) || Files.isDirectory(file.path())) {
                     throw new MrException("cannot write file %s".formatted(file.path()));
                 }
+                ResultWriter.checkName(file.path());
             }
             case Output.Lmr lmr -> {
                 try (LmrHandle existing = lite.memory().map(lmr.name(), Permission.READ)) {

@@ -27,6 +27,8 @@ import java.util.concurrent.ThreadLocalRandom;
 /** Copies the result of a job to its output. One thread. */
 final class ResultWriter {
     private static final long MEMORY_BYTES_MAX = 256L << 20;
+    /** Of a file, without its directory: the limit of Linux' file systems. */
+    private static final int NAME_BYTES_MAX = 255;
 
     private final Lite lite;
     private final JobSpec spec;
@@ -73,8 +75,7 @@ final class ResultWriter {
     }
 
     private void toFile(Run run, Path path) {
-        Path part = path.resolveSibling("%s.%08x.part"
-                .formatted(path.getFileName(), ThreadLocalRandom.current().nextInt()));
+        Path part = part(path);
         try (FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
                 BufferedWriter writer = new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8))) {
             try {
@@ -96,6 +97,36 @@ final class ResultWriter {
             }
         } catch (IOException e) {
             throw new MrException("cannot write file %s: %s".formatted(path, e), e);
+        }
+    }
+
+    /**
+     * A name that no other process uses: that of the file, or as much of it as there is room for, and an
+     * ending.
+     */
+    private static Path part(Path path) {
+        String ending = ".%08x.part".formatted(ThreadLocalRandom.current().nextInt());
+        String name = path.getFileName().toString();
+        while (bytes(name) + ending.length() > NAME_BYTES_MAX) {
+            name = name.substring(0, name.offsetByCodePoints(name.length(), -1));
+        }
+        return path.resolveSibling(name + ending);
+    }
+
+    private static int bytes(String name) {
+        return name.getBytes(StandardCharsets.UTF_8).length;
+    }
+
+    /**
+     * Checks that the name of a file is not too long, before a job runs.
+     *
+     * @throws MrException if it is
+     */
+    static void checkName(Path path) {
+        int bytes = bytes(path.getFileName().toString());
+        if (bytes > NAME_BYTES_MAX) {
+            throw new MrException("cannot write file %s: its name has %d bytes; the limit is %d"
+                    .formatted(path, bytes, NAME_BYTES_MAX));
         }
     }
 

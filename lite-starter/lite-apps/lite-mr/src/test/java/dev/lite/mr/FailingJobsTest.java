@@ -357,6 +357,10 @@ class FailingJobsTest {
                 spec.withOutput(Output.file(directory.resolve("nowhere").resolve("out"))),
                 "cannot write file " + directory.resolve("nowhere").resolve("out"));
         fails(spec.withOutput(Output.file(directory)), "cannot write file " + directory);
+        Path tooLong = directory.resolve("x".repeat(256));
+        fails(
+                spec.withOutput(Output.file(tooLong)),
+                "cannot write file %s: its name has 256 bytes; the limit is 255".formatted(tooLong));
     }
 
     @Test

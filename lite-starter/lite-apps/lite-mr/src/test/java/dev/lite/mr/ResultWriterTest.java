@@ -15,6 +15,8 @@ import dev.lite.mr.data.Run;
 import dev.lite.mr.jobs.WordCount;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.nio.charset.Charset;
+import java.nio.charset.CharsetEncoder;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -131,5 +133,19 @@ class ResultWriterTest {
         assertThat(forced).hasSize(2);
         assertThat(forced.getFirst()).startsWith(out + ".").endsWith(".part");
         assertThat(forced.getLast()).isEqualTo(directory.toString());
+    }
+
+    @Test
+    void aFileMayHaveTheLongestNameOfItsFileSystem() {
+        CharsetEncoder ofNames =
+                Charset.forName(System.getProperty("sun.jnu.encoding")).newEncoder();
+        for (String name : List.of("x".repeat(255), "x" + "ü".repeat(127), "\uD83D\uDE00".repeat(63))) {
+            if (!ofNames.canEncode(name)) {
+                continue; // as in the locale C
+            }
+            write(SMALL, Output.file(directory.resolve(name)), Map.of());
+            assertThat(directory.toFile().list()).containsExactly(name);
+            assertThat(directory.resolve(name).toFile().delete()).isTrue();
+        }
     }
 }
