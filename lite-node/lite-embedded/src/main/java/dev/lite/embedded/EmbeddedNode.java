@@ -150,7 +150,13 @@ public final class EmbeddedNode implements AutoCloseable {
         return secret == null || fabric.equals("shm") ? Map.of() : Map.of("secret", secret);
     }
 
-    /** Opens a session as this principal; the node trusts the caller to name it. The caller closes the session. */
+    /**
+     * Opens a session as this principal; the node trusts the caller to name it. The caller closes it.
+     *
+     * @throws IllegalArgumentException if the principal's name is not one that {@link
+     *     dev.lite.api.LmrHandle#grant} takes: it is blank, is longer than 512 bytes of UTF-8, contains a
+     *     control character, or is no valid Unicode
+     */
     public Lite attach(String principal) {
         return node.attach(principal);
     }

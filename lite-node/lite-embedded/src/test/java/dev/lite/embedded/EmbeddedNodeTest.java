@@ -11,12 +11,14 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.Priority;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.fabric.FabricException;
 import dev.lite.tier.memory.ArenaException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -117,6 +119,34 @@ class EmbeddedNodeTest {
                                     .map("n", Permission.READ))
                             .isNotNull();
                 });
+    }
+
+    /** No master could grant it anything. */
+    @Test
+    void aSessionNeedsANameThatAPrincipalMayHave() {
+        String longest = "x".repeat(512);
+        try (EmbeddedNode node = EmbeddedNode.start(
+                        EmbeddedNodeConfig.builder().arenaBytes(16 << 20).build());
+                Lite lite = node.attach(longest)) {
+            assertThat(lite.isOpen()).isTrue();
+            Map.of(
+                            "",
+                            "the principal's name is blank: \"\"",
+                            " ",
+                            "the principal's name is blank: \" \"",
+                            "a\nb",
+                            "the principal's name has a control character: U+000A at index 1",
+                            longest + "x",
+                            "the principal's name \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\" has 513 bytes of UTF-8; the limit is 512")
+                    .forEach((principal, message) -> {
+                        assertThatThrownBy(() -> node.attach(principal))
+                                .isInstanceOf(IllegalArgumentException.class)
+                                .hasMessage(message);
+                        assertThatThrownBy(() -> node.attach(principal, Priority.LOW))
+                                .isInstanceOf(IllegalArgumentException.class)
+                                .hasMessage(message);
+                    });
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.lite.tier.node;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Priority;
@@ -55,6 +56,7 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -368,14 +370,18 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return session;
     }
 
-    /** Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller). */
+    /**
+     * Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller).
+     *
+     * @throws IllegalArgumentException if the principal's name is not one that {@link LmrHandle#grant} takes
+     */
     public Lite attach(String principal) {
-        return new EmbeddedLite(
-                open(principal, "embedded", priority(principal), null), config.deadline(), figures::allTransfers);
+        return attach(principal, priority(Objects.requireNonNull(principal, "principal")));
     }
 
     /** {@link #attach(String)} with another priority than the configuration gives the principal. */
     public Lite attach(String principal, Priority priority) {
+        Set<?> unused = LmrHandle.checkGrant(principal, Set.of());
         return new EmbeddedLite(open(principal, "embedded", priority, null), config.deadline(), figures::allTransfers);
     }
 
