@@ -291,15 +291,42 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Starts one node and waits until it is ready.
+     * Starts one node and waits until it is ready. If another process took the node's port meanwhile, starts
+     * it once more, with another port.
      *
      * @param number 1 to the number of nodes
      * @throws ProcessFailedException when the process ends before it is ready, or makes no progress
      */
     public LocalProcess startNode(int number) {
+        try {
+            return readyNode(number);
+        } catch (ProcessFailedException e) {
+            if (!hasLostPort(number)) {
+                throw e;
+            }
+            return readyNode(number);
+        }
+    }
+
+    private LocalProcess readyNode(int number) {
         LocalProcess started = launchNode(number);
         started.awaitReady(config.startDeadline());
         return started;
+    }
+
+    /**
+     * Whether another process has the port of a node that has ended. If so, the node's next start gets
+     * another.
+     */
+    private boolean hasLostPort(int number) {
+        synchronized (lock) {
+            Integer port = portOf.get(nodeName(number));
+            boolean isLost = port != null && port != 0 && !isRunning(number) && !Ports.isFree(port);
+            if (isLost) {
+                portOf.remove(nodeName(number));
+            }
+            return isLost;
+        }
     }
 
     /**

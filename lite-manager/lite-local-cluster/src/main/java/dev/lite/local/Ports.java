@@ -40,7 +40,8 @@ final class Ports {
         }
     }
 
-    private static boolean isFree(int port) {
+    /** Whether a server could listen at this port of the loopback address. */
+    static boolean isFree(int port) {
         try (ServerSocket socket = new ServerSocket()) {
             socket.setReuseAddress(true);
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));

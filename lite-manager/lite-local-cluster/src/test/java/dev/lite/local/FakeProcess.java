@@ -3,6 +3,7 @@ package dev.lite.local;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -63,6 +64,17 @@ public final class FakeProcess {
                 listen(properties).accept();
                 System.exit(3);
             }
+            case "loses-its-port-once" -> {
+                // Like two starts that choose the same port at the same time.
+                Path lost = Path.of(properties.get("lite.ready-file")).resolveSibling("port-of-" + name);
+                if (!Files.exists(lost)) {
+                    int port = Integer.parseInt(properties.get("server.port"));
+                    awaitServer(port);
+                    Files.writeString(lost, Integer.toString(port));
+                    System.err.println("Web server failed to start. Port " + port + " was already in use.");
+                    System.exit(1);
+                }
+            }
             case "slow" -> printFor(name, Long.parseLong(properties.get("fake.milliseconds")));
             case "stubborn" ->
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> await(TimeUnit.MINUTES.toSeconds(1))));
@@ -87,6 +99,18 @@ public final class FakeProcess {
     private static ServerSocket listen(Map<String, String> properties) throws IOException {
         int port = Integer.parseInt(properties.get("lite.manager.zookeeper.port"));
         return new ServerSocket(port, 50, InetAddress.getLoopbackAddress());
+    }
+
+    private static void awaitServer(int port) throws InterruptedException {
+        CountDownLatch never = new CountDownLatch(1);
+        while (!never.await(10, TimeUnit.MILLISECONDS)) {
+            try (Socket server = new Socket(InetAddress.getLoopbackAddress(), port)) {
+                System.out.println("port " + server.getPort() + " is taken");
+                return;
+            } catch (IOException e) {
+                // not yet
+            }
+        }
     }
 
     /** A start that is slow, but makes progress. */

@@ -465,6 +465,47 @@ class LocalClusterTest {
         }
     }
 
+    /** For example another cluster that is started at the same time. */
+    @Test
+    void aNodeWhosePortIsTakenBeforeItListensThereStartsWithAnother() throws Exception {
+        try (LocalCluster cluster = fakes().nodes(1)
+                        .fixedPorts(true)
+                        .nodeProperty("fake.node-1", "loses-its-port-once")
+                        .build();
+                ExecutorService starts = Executors.newSingleThreadExecutor()) {
+            cluster.startManager();
+            Future<LocalProcess> starting = starts.submit(() -> cluster.startNode(1));
+            Path command = cluster.workDirectory().resolve("commands").resolve("node-1");
+            Waits.until("it has a port", () -> portIn(command) != 0);
+            int taken = portIn(command);
+            try (ServerSocket other = new ServerSocket(taken, 50, InetAddress.getLoopbackAddress())) {
+                assertThat(starting.get(Waits.seconds(60).toSeconds(), TimeUnit.SECONDS)
+                                .isAlive())
+                        .isTrue();
+                assertThat(other.isClosed()).isFalse();
+            }
+            assertThat(cluster.workDirectory().resolve("ready").resolve("port-of-node-1"))
+                    .hasContent(Integer.toString(taken));
+            assertThat(portIn(command)).isGreaterThan(taken);
+        }
+    }
+
+    /** The port that a recorded command gives its process; 0 if it is not recorded yet. */
+    private static int portIn(Path command) {
+        String option = "--server.port=";
+        try {
+            return !Files.exists(command)
+                    ? 0
+                    : Files.readAllLines(command).stream()
+                            .filter(argument -> argument.startsWith(option))
+                            .mapToInt(argument -> Integer.parseInt(argument.substring(option.length())))
+                            .findFirst()
+                            .orElse(0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     @Test
     void aNameInUseIsRefusedAndKeepsItsArenas() throws IOException {
         Path taken = Files.createDirectories(directory.resolve("shm/taken"));
