@@ -206,7 +206,15 @@ final class LocalClusters {
     /** The script that stops a cluster; null if the cluster has no work directory yet. */
     static @Nullable Path stopScript(Properties noted) {
         String work = noted.getProperty(DIRECTORY);
-        return work == null ? null : Path.of(work, "stop.sh");
+        return work == null ? null : stopScript(Path.of(work));
+    }
+
+    /**
+     * The script that stops the cluster with this work directory. It exists as long as there is something to
+     * stop or remove.
+     */
+    static Path stopScript(Path work) {
+        return work.resolve("stop.sh");
     }
 
     /** Runs the script that stops a cluster. */
@@ -251,9 +259,10 @@ final class LocalClusters {
 
     /**
      * Runs a step that reads a record and then removes it, while no other process does: else that one could have replaced the record
-     * between the two. A process that dies loses the lock.
+     * between the two. A process that dies loses the lock. Threads of one process take turns, since the
+     * file's lock is the process's.
      */
-    private void locked(Runnable step) {
+    private synchronized void locked(Runnable step) {
         Path file = directory.resolveSibling(directory.getFileName() + ".lock");
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
             FileLock held = channel.lock();

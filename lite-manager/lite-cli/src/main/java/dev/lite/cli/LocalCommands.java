@@ -109,7 +109,10 @@ final class LocalCommands {
             }
             clusters.reserve(name);
             boolean isUp = false;
+            Thread hook = null;
             try (LocalCluster cluster = builder.build()) {
+                hook = Thread.ofPlatform().name("lite up stop").unstarted(() -> releaseEnded(clusters, name, cluster));
+                Runtime.getRuntime().addShutdownHook(hook);
                 Map<String, String> noted = new LinkedHashMap<>();
                 noted.put(
                         LocalClusters.DIRECTORY,
@@ -134,8 +137,30 @@ final class LocalCommands {
                 if (!isUp) {
                     clusters.release(name);
                 }
+                remove(hook);
             }
             return ExitStatus.OK;
+        }
+
+        /**
+         * When this JVM ends, such as on Ctrl-C, and the cluster with it: the thread that started it may not
+         * come to do that. A cluster that runs is detached, and has the script that stops it.
+         */
+        private static void releaseEnded(LocalClusters clusters, String name, LocalCluster cluster) {
+            cluster.close();
+            if (!Files.exists(LocalClusters.stopScript(cluster.workDirectory()))) {
+                clusters.release(name);
+            }
+        }
+
+        private static void remove(@Nullable Thread hook) {
+            if (hook != null) {
+                try {
+                    Runtime.getRuntime().removeShutdownHook(hook);
+                } catch (IllegalStateException e) {
+                    // The JVM ends: it runs, or has run.
+                }
+            }
         }
 
         /** Checks the options, and returns the size of an arena in bytes. */

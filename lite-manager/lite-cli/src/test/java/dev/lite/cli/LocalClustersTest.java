@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -16,11 +17,17 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Properties;
 import java.util.StringJoiner;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 import java.util.stream.IntStream;
+import java.util.zip.ZipEntry;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -305,6 +312,66 @@ class LocalClustersTest {
                 System.out.flush();
             }
         }
+    }
+
+    /** A manager that is never ready. It needs no other class. */
+    static final class NeverReady {
+        private NeverReady() {}
+
+        public static void main(String[] args) throws InterruptedException {
+            System.out.println("it starts");
+            Thread.currentThread().join(60_000);
+        }
+    }
+
+    private Path executableJar(Class<?> main) throws IOException {
+        Path jar = directory.resolve("never-ready.jar");
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        manifest.getMainAttributes().put(Attributes.Name.MAIN_CLASS, main.getName());
+        String entry = main.getName().replace('.', '/') + ".class";
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest);
+                InputStream code = main.getClassLoader().getResourceAsStream(entry)) {
+            out.putNextEntry(new ZipEntry(entry));
+            Objects.requireNonNull(code).transferTo(out);
+        }
+        return jar;
+    }
+
+    /** Such as by Ctrl-C. */
+    @Test
+    void aStartThatIsEndedByASignalLeavesNothing() throws IOException, InterruptedException {
+        String name = "ended-" + ProcessHandle.current().pid();
+        String jar = executableJar(NeverReady.class).toString();
+        Path output = directory.resolve("output");
+        ProcessBuilder command = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        LiteMain.class.getName(),
+                        "up",
+                        "--name=" + name,
+                        "--nodes=1",
+                        "--arena=5MB",
+                        "--manager-jar=" + jar,
+                        "--node-jar=" + jar)
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile());
+        command.environment().put("LITE_HOME", directory.toString());
+        Process up = command.start();
+        try {
+            Waits.until(
+                    "the manager starts",
+                    () -> !up.isAlive() || up.children().findAny().isPresent());
+            up.destroy();
+            assertThat(up.waitFor(Waits.seconds(60).toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            up.descendants().forEach(ProcessHandle::destroyForcibly);
+            up.destroyForcibly();
+        }
+        assertThat(output).content().startsWith("Starting the manager");
+        assertThat(directory.resolve("clusters")).isEmptyDirectory();
     }
 
     @Test
