@@ -24,11 +24,11 @@ import org.springframework.aot.hint.annotation.Reflective;
  * class has Spring's {@code @Async}. See {@link LtRpc#register}. An application with a handler
  * keeps running until its context is closed, like a web server.
  *
- * <p>The bean must be a singleton. A bean that is created late, such as one with {@link
- * org.springframework.context.annotation.Lazy}, serves its functions from then on. With {@code
- * spring.main.lazy-initialization} beans with handlers are nevertheless created at the start, but only if the
- * type that their {@code @Bean} method declares has the annotated method. If that is an interface without it,
- * the bean is created late, too: declare the class.
+ * <p>The bean must be a singleton. The start also fails if another proxy of the bean hides the annotation. A
+ * bean that is created late, such as one with {@link org.springframework.context.annotation.Lazy}, serves its
+ * functions from then on. With {@code spring.main.lazy-initialization} beans with handlers are nevertheless
+ * created at the start, but only if the type that their {@code @Bean} method declares has the annotated
+ * method. If that is an interface without it, the bean is created late, too: declare the class.
  */
 @Documented
 @Target(ElementType.METHOD)

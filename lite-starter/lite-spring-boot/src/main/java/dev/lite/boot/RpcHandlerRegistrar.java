@@ -10,10 +10,12 @@ import dev.lite.api.RpcServer;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
@@ -22,6 +24,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
@@ -51,6 +54,9 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     /** Classes that have none, since beans of some scopes are created often. Their references are soft: memory is the bound. */
     private final Set<Class<?>> withoutHandlers = Collections.newSetFromMap(new ConcurrentReferenceHashMap<>());
+
+    /** The classes of the beans with handlers that are being initialized, by the beans' names. */
+    private final Map<String, Class<?>> initialized = new ConcurrentHashMap<>();
 
     @GuardedBy("this")
     private final List<Found> found = new ArrayList<>();
@@ -91,15 +97,32 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
                 method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
     }
 
+    /** Another post-processor may replace the bean before its turn comes here. */
+    @Override
+    public Object postProcessBeforeInitialization(Object bean, String name) {
+        Class<?> type = AopUtils.getTargetClass(bean);
+        if (!(bean instanceof FactoryBean)
+                && !withoutHandlers.contains(type)) { // what a factory makes has its name, too
+            if (handlerMethods(type).isEmpty()) {
+                withoutHandlers.add(type);
+            } else {
+                initialized.put(name, type);
+            }
+        }
+        return bean;
+    }
+
     /** A bean that is created while the context runs is served at once. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
         Class<?> type = AopUtils.getTargetClass(bean);
-        if (withoutHandlers.contains(type)) {
-            return bean;
+        Class<?> original = initialized.remove(name);
+        Map<Method, LtRpcHandler> methods = withoutHandlers.contains(type) ? Map.of() : handlerMethods(type);
+        if (original != null && original != type) {
+            requireVisible(original, methods.values(), bean, name);
         }
         List<Found> handlers = new ArrayList<>();
-        handlerMethods(type).forEach((method, annotation) -> {
+        methods.forEach((method, annotation) -> {
             requireSingleton(name, method, annotation);
             handlers.add(new Found(bean, AopUtils.selectInvocableMethod(method, bean.getClass()), annotation));
         });
@@ -112,6 +135,21 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
             }
         }
         return bean;
+    }
+
+    /** Else nobody would notice that a function is not served. */
+    private static void requireVisible(Class<?> original, Collection<LtRpcHandler> visible, Object bean, String name) {
+        handlerMethods(original).forEach((method, annotation) -> {
+            if (visible.stream().noneMatch(other -> other.value().equals(annotation.value()))) {
+                throw new IllegalStateException(
+                        "@LtRpcHandler(\"%s\") %s: the bean \"%s\" is behind the proxy %s, which hides the annotation, so the function would not be served; put it on the method of an interface, or make the proxy by Spring's ProxyFactory"
+                                .formatted(
+                                        annotation.value(),
+                                        method,
+                                        name,
+                                        bean.getClass().getName()));
+            }
+        });
     }
 
     /** Nobody says when the time of another bean ends. */

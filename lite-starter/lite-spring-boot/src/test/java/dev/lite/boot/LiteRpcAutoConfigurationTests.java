@@ -12,6 +12,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.client.fake.FakeRpc;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -35,6 +36,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.DisposableBean;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
@@ -44,6 +46,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
+import org.springframework.core.Ordered;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.web.context.request.async.DeferredResult;
@@ -318,6 +321,73 @@ class LiteRpcAutoConfigurationTests {
                                     Integer.class))
                             .isEqualTo(3);
                 });
+    }
+
+    interface Greeting {
+        String greet();
+    }
+
+    static class Greeter implements Greeting {
+        @Override
+        @LtRpcHandler("greet")
+        public String greet() {
+            return "hello";
+        }
+    }
+
+    /** Like one of the application, or of a library, whose proxies Spring does not know. */
+    static class Hiding implements BeanPostProcessor, Ordered {
+        @Override
+        public Object postProcessAfterInitialization(Object bean, String name) {
+            return bean instanceof Greeting
+                    ? Proxy.newProxyInstance(
+                            bean.getClass().getClassLoader(),
+                            bean.getClass().getInterfaces(),
+                            (proxy, method, arguments) -> method.invoke(bean, arguments))
+                    : bean;
+        }
+
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+    }
+
+    /** Else nobody would notice that the function is not served. */
+    @Test
+    void aBeanWhoseHandlersAnotherProxyHidesFailsTheStart() {
+        runner.withBean("hidden", Greeter.class)
+                .withBean(Hiding.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("@LtRpcHandler(\"greet\") ")
+                        .hasMessageContaining("the bean \"hidden\" is behind the proxy "));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    interface ServedGreeting extends Greeting {
+        @Override
+        @LtRpcHandler("greet")
+        String greet();
+    }
+
+    static class ServedGreeter implements ServedGreeting {
+        @Override
+        @LtRpcHandler("greet")
+        public String greet() {
+            return "hello";
+        }
+    }
+
+    @Test
+    void aHandlerBehindAnotherProxyIsServedIfAnInterfaceHasItsAnnotation() {
+        runner.withBean(ServedGreeter.class)
+                .withBean(Hiding.class)
+                .run(context -> assertThat(
+                                context.getBean(LtRpcTemplate.class).call("fake-1", "greet", null, String.class))
+                        .isEqualTo("hello"));
     }
 
     @Test
