@@ -21,7 +21,8 @@ import org.springframework.aot.hint.annotation.Reflective;
  *
  * <p>The method runs on virtual threads and may block. It returns the reply itself: the start of the context fails if the method returns
  * a future, a publisher, a {@code Callable} or another asynchronous result of Spring MVC, or if it or its
- * class has Spring's {@code @Async}. See {@link LtRpc#register}. An application with a handler
+ * class has Spring's {@code @Async}. If only the returned object shows that, such as the body of a
+ * {@code ResponseEntity<?>}, the call fails. See {@link LtRpc#register}. An application with a handler
  * keeps running until its context is closed, like a web server.
  *
  * <p>The bean must be a singleton. The start also fails if another proxy of the bean hides the annotation. A

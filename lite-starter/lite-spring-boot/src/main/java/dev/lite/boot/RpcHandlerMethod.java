@@ -103,7 +103,12 @@ final class RpcHandlerMethod implements RpcHandler {
             arguments[index] = types[index] == RpcCall.class ? call : request(call, types[index]);
         }
         try {
-            return MemorySegment.ofArray(bodies.encode(method.invoke(bean, arguments)));
+            Object reply = method.invoke(bean, arguments);
+            String deferred = DeferredResults.describeResult(reply);
+            check(
+                    deferred == null,
+                    "it returned %s; a handler may block, and returns the reply itself".formatted(deferred));
+            return MemorySegment.ofArray(bodies.encode(reply));
         } catch (InvocationTargetException e) {
             Throwable cause = e.getCause();
             if (cause instanceof RuntimeException failure) {

@@ -27,11 +27,13 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.Stream;
 import kotlin.coroutines.Continuation;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
@@ -48,8 +50,10 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
 import org.springframework.core.Ordered;
 import org.springframework.core.ParameterizedTypeReference;
+import org.springframework.http.HttpEntity;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 
 class LiteRpcAutoConfigurationTests {
 
@@ -711,6 +715,53 @@ class LiteRpcAutoConfigurationTests {
         DeferredResult<String> later() {
             return new DeferredResult<>();
         }
+    }
+
+    /** Their types do not show what they return. */
+    static class HiddenResults {
+        @LtRpcHandler("stream")
+        HttpEntity<?> stream() {
+            return new HttpEntity<StreamingResponseBody>(new StreamingResponseBody() {});
+        }
+
+        @LtRpcHandler("call")
+        HttpEntity<Object> call() {
+            return new HttpEntity<>((Callable<String>) () -> "reply");
+        }
+
+        @LtRpcHandler("defer")
+        HttpEntity<?> defer() {
+            return new HttpEntity<>(new DeferredResult<String>());
+        }
+
+        @LtRpcHandler("publish")
+        Object publish() {
+            return new SubmissionPublisher<String>();
+        }
+
+        @LtRpcHandler("text")
+        HttpEntity<?> text() {
+            return new HttpEntity<>("reply");
+        }
+    }
+
+    /** Its JSON would be the reply. */
+    @ParameterizedTest
+    @CsvSource({"stream, HttpEntity<", "call, HttpEntity<", "defer, HttpEntity<", "publish, SubmissionPublisher;"})
+    void aReplyThatWouldComeLaterFailsTheCallAndTheLogSaysWhy(String function, String returned) {
+        runner.withBean(HiddenResults.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThatThrownBy(() -> template.call("fake-1", function, null, String.class))
+                    .isInstanceOf(RpcFailedException.class)
+                    .hasMessage("the handler failed; the log of its application has the cause");
+            assertThat(rpc.handlerFailures)
+                    .singleElement(InstanceOfAssertFactories.THROWABLE)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageStartingWith("@LtRpcHandler(\"%s\") ".formatted(function))
+                    .hasMessageContaining(returned)
+                    .hasMessageEndingWith("; a handler may block, and returns the reply itself");
+            assertThat(template.call("fake-1", "text", null, String.class)).isEqualTo("{\"body\":\"reply\"}");
+        });
     }
 
     /** The caller would have its reply at once. */

@@ -50,6 +50,9 @@ public final class FakeRpc implements LtRpc {
     /** What the next calls throw, one each. */
     public final Queue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
 
+    /** What handlers threw, other than for their callers. */
+    public final Queue<Throwable> handlerFailures = new ConcurrentLinkedQueue<>();
+
     /** How many of the next servers fail to close. */
     public final AtomicInteger closeRefusals = new AtomicInteger();
 
@@ -168,8 +171,14 @@ public final class FakeRpc implements LtRpc {
                 throw new RpcFailedException(RpcStatus.NOT_SERVED, "nobody serves " + function);
             }
             FakeCall call = new FakeCall(request, context);
-            new HandlerExecution(function, handler, (message, failure) -> {}).execute(call);
+            new HandlerExecution(function, handler, (message, failure) -> log(failure)).execute(call);
             return call.answer();
+        }
+
+        private void log(@Nullable Throwable failure) {
+            if (failure != null) {
+                handlerFailures.add(failure);
+            }
         }
 
         @Override

@@ -31,7 +31,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * if it returns a future, a publisher, a {@code Callable} or another asynchronous result of Spring MVC, also in a
  * {@code ResponseEntity}, or if it or its class has Spring's {@code @Async}: the lock would not be held while
  * the method's work runs. Nor is it while the caller reads a {@link java.util.stream.Stream} or calls a lambda
- * that the method returned. It also fails if another proxy of the bean hides the annotation.
+ * that the method returned. It also fails if another proxy of the bean hides the annotation. If only the
+ * returned object shows that its work is not done, such as the body of a {@code ResponseEntity<?>}, the call
+ * fails after the method has run.
  */
 @Documented
 @Target(ElementType.METHOD)

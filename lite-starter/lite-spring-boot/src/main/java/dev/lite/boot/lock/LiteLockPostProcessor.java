@@ -157,11 +157,11 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
         String name = locked.nameIn(call);
         HeldLock outer = LiteLocks.find(name);
         if (outer != null) {
-            return LiteLocks.run(outer, call::proceed);
+            return locked.requireDone(LiteLocks.run(outer, call::proceed));
         }
         HeldLock held = locks.get(name).acquire(deadline(locked));
         try {
-            return LiteLocks.run(held, call::proceed);
+            return locked.requireDone(LiteLocks.run(held, call::proceed));
         } finally {
             release(held);
         }

@@ -82,6 +82,22 @@ record LockedMethod(
         }
     }
 
+    /**
+     * Checks what the method has returned, which its type may not show.
+     *
+     * @throws IllegalStateException when its work is not done, and would continue without the lock
+     */
+    @Nullable
+    Object requireDone(@Nullable Object result) {
+        String deferred = DeferredResults.describeResult(result);
+        if (deferred != null) {
+            throw new IllegalStateException(
+                    "@LiteLock of %s: it returned %s, and the lock is released before that completes"
+                            .formatted(method.toGenericString(), deferred));
+        }
+        return result;
+    }
+
     private static Expression name(String text) {
         try {
             Expression name = PARSER.parseExpression(text, ParserContext.TEMPLATE_EXPRESSION);

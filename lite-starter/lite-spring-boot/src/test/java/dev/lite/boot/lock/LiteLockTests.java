@@ -20,8 +20,10 @@ import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.concurrent.SubmissionPublisher;
 import java.util.function.Supplier;
 import kotlin.coroutines.Continuation;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
@@ -362,7 +364,13 @@ class LiteLockTests {
     }
 
     /** Like Spring's. */
-    static class ResponseEntity<T> extends HttpEntity<T> {}
+    static class ResponseEntity<T> extends HttpEntity<T> {
+        ResponseEntity() {}
+
+        ResponseEntity(T body) {
+            super(body);
+        }
+    }
 
     static class StreamingMethod {
         @LiteLock("a")
@@ -397,6 +405,55 @@ class LiteLockTests {
         ResponseEntity<?> runToo() {
             return new ResponseEntity<String>();
         }
+    }
+
+    /** Their types do not show what they return. */
+    static class HiddenResults {
+        @LiteLock("a")
+        ResponseEntity<?> stream() {
+            return new ResponseEntity<StreamingResponseBody>(new StreamingResponseBody() {});
+        }
+
+        @LiteLock("a")
+        ResponseEntity<Object> call() {
+            return new ResponseEntity<>((Callable<String>) () -> "a");
+        }
+
+        @LiteLock("a")
+        ResponseEntity<?> defer() {
+            return new ResponseEntity<>(new OwnDeferredResult());
+        }
+
+        @LiteLock("a")
+        Object publish() {
+            return new SubmissionPublisher<String>();
+        }
+
+        @LiteLock("a")
+        ResponseEntity<?> text() {
+            return new ResponseEntity<>("text");
+        }
+    }
+
+    @Test
+    void aResultWhoseWorkWouldContinueWithoutTheLockFailsTheCall() {
+        runner.withBean(HiddenResults.class).run(context -> {
+            HiddenResults results = context.getBean(HiddenResults.class);
+            String end = ", and the lock is released before that completes";
+            assertRefused(results::stream, "stream(): it returned " + ResponseEntity.class.getName() + "<");
+            assertRefused(results::call, end);
+            assertRefused(results::defer, OwnDeferredResult.class.getName() + ">" + end);
+            assertRefused(results::publish, SubmissionPublisher.class.getName() + end);
+            assertThat(results.text().getBody()).isEqualTo("text");
+            assertThat(sync.held).isEmpty();
+        });
+    }
+
+    private static void assertRefused(ThrowingCallable call, String message) {
+        assertThatThrownBy(call)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageStartingWith("@LiteLock of ")
+                .hasMessageContaining(message);
     }
 
     static class OwnDeferredResult extends DeferredResult<String> {}
