@@ -10,6 +10,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.UserNamespace;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
@@ -31,11 +32,12 @@ final class Attacher {
     private Attacher() {}
 
     static Session attach(AttachOptions options, ClientConfig config, ClientCounts counts) {
-        SessionChannel channel = new SessionChannel(connect(options.socket()));
+        Deadline deadline = Deadline.ofCall(options.deadline());
+        SessionChannel channel = new SessionChannel(connect(options.socket(), deadline));
         Session session = null;
         try {
             requireTrusted(channel.peerCredentials().uid(), options.socket(), config);
-            session = greet(channel, options, config, counts);
+            session = greet(channel, options, deadline, config, counts);
             session.start();
             return session;
         } finally {
@@ -45,9 +47,9 @@ final class Attacher {
         }
     }
 
-    private static UnixSocket connect(Path socket) {
+    private static UnixSocket connect(Path socket, Deadline deadline) {
         try {
-            return UnixSocket.connect(socket);
+            return UnixSocket.connect(socket, Math.max(1, deadline.remainingNs()));
         } catch (OsException refused) {
             String advice = switch (refused.errno()) {
                 case Errno.ENOENT ->
@@ -78,10 +80,14 @@ final class Attacher {
     }
 
     private static Session greet(
-            SessionChannel channel, AttachOptions options, ClientConfig config, ClientCounts counts) {
+            SessionChannel channel,
+            AttachOptions options,
+            Deadline deadline,
+            ClientConfig config,
+            ClientCounts counts) {
         Path socket = options.socket();
         try {
-            channel.setTimeout(LiteClient.toNanos(options.deadline()), SEND_TIMEOUT_NS);
+            channel.setTimeout(Math.max(1, deadline.remainingNs()), SEND_TIMEOUT_NS);
             channel.send(Hello.of(options.application(), options.token()));
             SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
             if (answer == null) {

@@ -15,6 +15,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeNode;
 import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
 import dev.lite.session.protocol.SessionMessage.Refused;
@@ -22,6 +23,7 @@ import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -112,6 +114,34 @@ class AttachTest {
                     .isInstanceOf(LiteTimeoutException.class)
                     .hasMessageContaining(listening.path().toString());
         }
+    }
+
+    /** Its queue fills: then already the connect waits. */
+    @Test
+    void aNodeThatAcceptsNobodyFailsTheAttachAtItsDeadline() {
+        Path full = directory.resolve("full.sock");
+        try (UnixServerSocket listening = UnixServerSocket.bind(full, 0600, 0);
+                UnixSocket first = UnixSocket.connect(listening.path())) {
+            assertThat(first).isNotNull();
+            AttachOptions patient = AttachOptions.to(full, "test").withDeadline(Waits.seconds(60));
+            Thread other = Thread.ofPlatform().daemon().start(() -> assertThatThrownBy(() -> Lite.attach(patient)));
+            Waits.until("the other one waits", () -> isInConnect(other));
+
+            AttachOptions hasty = AttachOptions.to(full, "test").withDeadline(Duration.ofMillis(100));
+            assertThatThrownBy(() -> Lite.attach(hasty))
+                    .isInstanceOf(NodeUnreachableException.class)
+                    .hasMessageContaining("does not accept connections");
+
+            assertThat(other.isAlive())
+                    .as("one with a longer deadline still waits")
+                    .isTrue();
+        }
+    }
+
+    private static boolean isInConnect(Thread thread) {
+        return Arrays.stream(thread.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(UnixSocket.class.getName())
+                        && frame.getMethodName().equals("connect"));
     }
 
     @Test

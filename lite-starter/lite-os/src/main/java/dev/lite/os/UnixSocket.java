@@ -35,12 +35,24 @@ public final class UnixSocket extends Pollable {
      *     permission, EAGAIN when the server does not accept in time
      */
     public static UnixSocket connect(Path path) {
+        return connect(path, CONNECT_TIMEOUT_NS);
+    }
+
+    /**
+     * {@link #connect(Path)} with a shorter limit of its wait, which nothing else ends.
+     *
+     * @param timeoutNs how long it waits at most while the server's queue is full, at least 1 ns
+     */
+    public static UnixSocket connect(Path path, long timeoutNs) {
+        if (timeoutNs < 1) {
+            throw new IllegalArgumentException("the timeout of a connect must be at least 1 ns, not " + timeoutNs);
+        }
         Linux.require();
         byte[] pathBytes = SocketCalls.pathBytes(path);
         int number = SocketCalls.socket();
         var socket = new UnixSocket(number, path.toString());
         try {
-            socket.setTimeout(0, CONNECT_TIMEOUT_NS);
+            socket.setTimeout(0, Math.min(timeoutNs, CONNECT_TIMEOUT_NS));
             var state = CallState.current();
             int result;
             do {

@@ -5,6 +5,7 @@ import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.Connector;
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.os.AcceptLoop;
+import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
@@ -23,6 +24,9 @@ final class ShmConnector implements Connector<ShmEndpoint> {
     private static final Logger LOG = LoggerFactory.getLogger(ShmConnector.class);
     /** How long a pass waits for a peer that does not read its socket. */
     private static final long PASS_TIMEOUT_NS = 1_000_000_000;
+
+    /** While a peer accepts nobody, a connect checks so often whether its endpoint has ended. */
+    private static final long CONNECT_STEP_NS = 100_000_000;
 
     private final Connections<ShmEndpoint, ShmLink> connections;
     private final ShmHandshake handshake;
@@ -49,9 +53,29 @@ final class ShmConnector implements Connector<ShmEndpoint> {
 
     @Override
     public void connect(ShmEndpoint endpoint, String address, Deadline deadline) {
-        try (var socket = UnixSocket.connect(Path.of(address))) {
+        try (var socket = open(endpoint, Path.of(address), deadline)) {
             endpoint.use(socket);
             watch(endpoint, handshake.connect(socket, deadline), socket, address);
+        }
+    }
+
+    /** Waits while the peer's queue is full, because the peer is paused for example. */
+    private static UnixSocket open(ShmEndpoint endpoint, Path address, Deadline deadline) {
+        while (true) {
+            try {
+                return UnixSocket.connect(address, Math.clamp(deadline.remainingNs(), 1, CONNECT_STEP_NS));
+            } catch (OsException e) {
+                if (e.errno() != Errno.EAGAIN) {
+                    throw e;
+                }
+                if (endpoint.end() != null) {
+                    throw new HandshakeException("closed by this node");
+                }
+                if (deadline.passed()) {
+                    throw new HandshakeException(
+                            "the peer did not accept the connection within %s".formatted(deadline));
+                }
+            }
         }
     }
 

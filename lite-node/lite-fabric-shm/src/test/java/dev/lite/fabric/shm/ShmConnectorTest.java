@@ -9,15 +9,20 @@ import dev.lite.fabric.driver.ConnectionLimits;
 import dev.lite.fabric.driver.Connections;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The threads of accepted connections, when the process has no memory left. */
+/** The threads of connections: when the process has no memory left, and when the peer accepts nobody. */
 class ShmConnectorTest {
+    private static final Map<String, String> PATIENT = Map.of("handshake-timeout-ms", "60000");
+
     @TempDir
     Path directory;
 
@@ -68,6 +73,67 @@ class ShmConnectorTest {
         public void disconnected(FabricEndpoint endpoint, String reason) {
             calls.add("disconnected: " + reason);
         }
+    }
+
+    /** A paused process accepts nobody, and its queue fills. */
+    @Test
+    void aConnectToAPeerThatAcceptsNobodyEndsAtItsDeadline() {
+        try (var full = UnixServerSocket.bind(directory.resolve("full"), 0600, 0);
+                var first = UnixSocket.connect(full.path());
+                var patient = new TestNode(directory, "patient", PATIENT);
+                var hasty = new TestNode(directory, "hasty", Map.of("handshake-timeout-ms", "200"))) {
+            assertThat(first).isNotNull();
+            connect(patient, full);
+            connect(hasty, full);
+
+            TestNode.until("ended", () -> !hasty.disconnected.isEmpty(), patient, hasty);
+
+            assertThat(hasty.reasons)
+                    .singleElement()
+                    .asString()
+                    .endsWith("the peer did not accept the connection within 200 ms");
+            assertThat(patient.disconnected).as("the one that may take longer").isEmpty();
+        }
+    }
+
+    /** Else the close of the fabric would wait for its thread. */
+    @Test
+    void aConnectToAPeerThatAcceptsNobodyEndsWhenItsEndpointIsClosed() {
+        try (var full = UnixServerSocket.bind(directory.resolve("full"), 0600, 0);
+                var first = UnixSocket.connect(full.path());
+                var patient = new TestNode(directory, "patient", PATIENT);
+                var closing = new TestNode(directory, "closing", PATIENT)) {
+            assertThat(first).isNotNull();
+            connect(patient, full);
+            var closed = connect(closing, full);
+            closed.close();
+
+            TestNode.until("its thread has ended", () -> connecting(closing).isEmpty(), patient, closing);
+
+            assertThat(patient.disconnected).as("the one that was not closed").isEmpty();
+        }
+    }
+
+    /** Begins to connect, and waits until the thread that does it is in its system call. */
+    private static FabricEndpoint connect(TestNode node, UnixServerSocket to) {
+        var endpoint = node.fabric.connect(to.path().toString());
+        TestNode.until("it connects", () -> isConnecting(node), node);
+        return endpoint;
+    }
+
+    private static boolean isConnecting(TestNode node) {
+        return connecting(node).stream()
+                .flatMap(Arrays::stream)
+                .anyMatch(frame -> frame.getClassName().equals(UnixSocket.class.getName())
+                        && frame.getMethodName().equals("connect"));
+    }
+
+    /** The stacks of the threads that make the node's connections. */
+    private static List<StackTraceElement[]> connecting(TestNode node) {
+        return Thread.getAllStackTraces().entrySet().stream()
+                .filter(thread -> thread.getKey().getName().equals("lite-shm-" + node.name + "-connect"))
+                .map(Map.Entry::getValue)
+                .toList();
     }
 
     /** Nobody would notice the end of its peer, and its place would stay taken. */

@@ -26,6 +26,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
     private static final double SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     private static final long AWAIT_NS = 1_000_000;
 
+    final String name;
     final SharedMemory memory;
     final Fabric fabric;
     final List<FabricEndpoint> connected = new ArrayList<>();
@@ -45,6 +46,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
     }
 
     TestNode(Path parent, String name, Map<String, String> options) {
+        this.name = name;
         Path directory;
         try {
             directory = Files.createDirectories(parent.resolve(name));
