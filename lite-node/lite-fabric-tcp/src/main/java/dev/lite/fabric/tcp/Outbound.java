@@ -15,10 +15,11 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>Any thread queues frames, under a lock that is held only for that. If no other thread is sending, it then sends
  * all queued frames, its own and others', without the lock: one gathered write takes them all. A post may also leave
  * its frame to the next poll, see {@link Departures}. The poll role queues the answers to all requests of a receive
- * and then sends them together. If the socket is full, the poll role continues once there is room. It also continues for a
- * thread that has made many writes: others may queue frames as fast as that one sends them. Small payloads are
- * copied into the queue, so that no 8-byte word is sent half old and half new. Larger ones are sent from their place:
- * the registered memory, or the poster's memory, which the driver owns until the post completes.
+ * and then sends them together. If the socket is full, the poll role continues once there is room. It also continues
+ * in its next poll for a thread, also for itself, that has sent many bytes or made many writes: others may queue
+ * frames as fast as that one sends them. Small payloads are copied into the queue, so that no 8-byte word is sent half
+ * old and half new. Larger ones are sent from their place: the registered memory, or the poster's memory, which the
+ * driver owns until the post completes.
  *
  * <p>Limits: at most {@link Operations#MAX} outstanding operations per direction. So at most as many operations and
  * as many answers are queued, plus one acknowledgement and one ping: {@value #FRAMES_MAX} places of
@@ -43,17 +44,20 @@ final class Outbound {
     /** The lock is held for less than a microsecond, and a thread that parks for it is late by a wake-up. */
     private static final int LOCK_SPINS = 100;
 
-    /** Enough to fill a socket. Limited, because other lanes wait while the poll role sends. */
-    private static final long BATCH_BYTES = 1 << 20;
+    /**
+     * A write has up to so many bytes, or twice as many if a long payload ends it, and no thread continues after as
+     * many: other lanes wait while the poll role sends. Enough to fill a socket.
+     */
+    static final long BATCH_BYTES = 1 << 20;
 
     /** A thread makes so many writes in a row; then it leaves the rest to the next poll, if one will follow soon. */
     static final int WRITES_MAX = 32;
 
-    /** Notified when the socket is full or the connection broke. */
+    /** Notified when frames are left, because the socket is full for example, or the connection broke. */
     interface Trouble {
         /**
-         * Whether the socket is full, so that {@link #writable} must be called when there is room. Called under the
-         * lock.
+         * Whether {@link #writable} must be called when the socket has room: it is full, or a thread has sent
+         * enough at once. Called under the lock.
          */
         void full(boolean full);
 
@@ -94,7 +98,7 @@ final class Outbound {
     private int frameTail;
     /** Written under the lock. */
     private volatile boolean sending;
-    /** Also written under the lock. */
+    /** Whether the rest is left to {@link #writable}. Also written under the lock. */
     private volatile boolean full;
 
     /** Whether {@link Trouble#full} was called for this. Stays set while the poll role tries again: the call is a system call. */
@@ -360,7 +364,7 @@ final class Outbound {
         return true;
     }
 
-    /** The socket may have room again. Poll role. */
+    /** The socket may have room. Poll role. */
     void writable() {
         if (!full) {
             return;
@@ -380,27 +384,33 @@ final class Outbound {
 
     /** Sends the queued frames. The caller has set {@link #sending}; this method clears it, also after an error. */
     private void drain() {
-        while (!sendQueued() && !trouble.leave(operations.ended(), false) && beginSending()) {
+        while (!sendQueued(BATCH_BYTES) && !trouble.leave(operations.ended(), false) && beginSending()) {
             // The poll that was to follow may not.
         }
     }
 
-    /** Returns false if it has cleared {@link #sending} to leave the rest to the next poll. */
-    private boolean sendQueued() {
+    /**
+     * Sends until the socket is full, or it has sent {@code most} bytes.
+     *
+     * @return false if it has cleared {@link #sending} to leave the rest to the next poll
+     */
+    private boolean sendQueued(long most) {
         try {
             long taken = 0;
             long asked = 0;
+            long all = 0;
             for (int writes = 0; ; writes++) {
                 int count;
                 lock();
                 try {
                     advance(taken);
+                    all += taken;
                     if (closed || frameHead == frameTail) {
                         tellFull(false);
                         stopSending();
                         return true;
                     }
-                    if (taken < asked) {
+                    if (taken < asked || all >= most) {
                         full = true;
                         tellFull(true);
                         stopSending();
@@ -501,7 +511,11 @@ final class Outbound {
             count = range(count, places + (long) place * PLACE_BYTES, placeBytes[place], before);
             before = Math.max(0, before - placeBytes[place]);
             if (payload > 0) {
-                count = range(count, payloadAddress[place], payload, before);
+                long end = Math.min(payload, before + BATCH_BYTES);
+                count = range(count, payloadAddress[place], end, before);
+                if (end < payload) {
+                    break; // the rest in the next write
+                }
                 before = Math.max(0, before - payload);
                 count = range(count, zeroes, Frame.padding(payload), before);
             }
@@ -535,7 +549,13 @@ final class Outbound {
      * thread.
      */
     void close() {
-        while (beginSending() && !sendQueued()) {
+        lock();
+        try {
+            full = full && sending; // the socket may have room
+        } finally {
+            lock.unlock();
+        }
+        while (beginSending() && !sendQueued(Long.MAX_VALUE)) {
             // A post that was accepted before reaches the socket, also if its frame was left to a poll.
         }
         lock();

@@ -10,6 +10,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -185,6 +186,24 @@ class CombiningTest {
 
             assertThat(wire.numbers()).containsExactly(1);
             assertThat(post(outbound, 2)).isEqualTo(Post.CLOSED);
+        }
+    }
+
+    @Test
+    void theRestOfALargeQueueIsSentBeforeItsLaneIsClosed() {
+        try (var arena = Arena.ofConfined()) {
+            long batch = Outbound.BATCH_BYTES;
+            var wire = new CountingWire(arena, 11 * batch);
+            var outbound = new Outbound(wire, new Left(true), arena);
+            long from = arena.allocate(10 * batch, 8).address();
+            assertThat(outbound.post(Frame.WRITE, 0, from, (int) (10 * batch), 1, 0, 0, 1, false))
+                    .isEqualTo(Post.ACCEPTED);
+            outbound.send();
+            assertThat(wire.sentBytes).isLessThan(10 * batch);
+
+            outbound.close();
+
+            assertThat(wire.sentBytes).isEqualTo(Frame.HEADER_BYTES + 10 * batch);
         }
     }
 
@@ -454,6 +473,56 @@ class CombiningTest {
             assertThat(post(outbound, -1)).isEqualTo(Post.ACCEPTED);
 
             assertThat(wire.numbers()).hasSize(1 + answers).endsWith(answers - 1);
+        }
+    }
+
+    /** Else other lanes of the thread would wait for all of it: a peer may receive as fast as it sends. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 8, 40})
+    void aLargeQueueIsSentInSeveralTurnsOfThePollRole(int frames) {
+        long batch = Outbound.BATCH_BYTES;
+        int payload = (int) (10 * batch / frames);
+        long frame = (long) Frame.HEADER_BYTES + payload;
+        try (var arena = Arena.ofConfined()) {
+            var wire = new CountingWire(arena, 11 * batch);
+            var continues = new ArrayList<Boolean>();
+            var outbound = new Outbound(
+                    wire,
+                    new Left(true) {
+                        @Override
+                        public void full(boolean full) {
+                            continues.add(full);
+                        }
+                    },
+                    arena);
+            var bytes = new byte[payload];
+            new Random(frames).nextBytes(bytes);
+            var from = arena.allocate(payload, 8).copyFrom(MemorySegment.ofArray(bytes));
+            for (int i = 0; i < frames; i++) {
+                assertThat(outbound.post(Frame.WRITE, 0, from.address(), payload, i, 0, 0, i, false))
+                        .isEqualTo(Post.ACCEPTED);
+            }
+
+            outbound.send();
+
+            assertThat(wire.sentBytes).as("the first turn").isBetween(batch, 3 * batch);
+            assertThat(continues).as("the poll role continues").containsExactly(true);
+            outbound.send();
+            assertThat(wire.sentBytes).as("only that").isLessThanOrEqualTo(3 * batch);
+            while (wire.sentBytes < frames * frame) {
+                long before = wire.sentBytes;
+                outbound.writable();
+                assertThat(wire.sentBytes - before).as("another turn").isBetween(1L, 3 * batch);
+            }
+            assertThat(continues).as("until nothing is left").containsExactly(true, false);
+            assertThat(wire.numbers()).hasSize(frames).isSorted();
+            for (int i = 0; i < frames; i++) {
+                assertThat(wire.sent()
+                                .asSlice(i * frame + Frame.HEADER_BYTES, payload)
+                                .mismatch(from))
+                        .as("the payload of frame %d", i)
+                        .isEqualTo(-1);
+            }
         }
     }
 

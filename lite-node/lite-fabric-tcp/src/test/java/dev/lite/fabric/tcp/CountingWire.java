@@ -13,7 +13,7 @@ class CountingWire extends QuietWire {
     private static final int NUMBER = 12;
 
     private final long sent;
-    private long sentBytes;
+    long sentBytes;
 
     /** Whether the input was returned. */
     boolean read;
@@ -28,7 +28,17 @@ class CountingWire extends QuietWire {
     int writes;
 
     CountingWire(Arena arena) {
-        sent = arena.allocate(SENT_MAX, 8).address();
+        this(arena, SENT_MAX);
+    }
+
+    /** @param sentMax maximum number of bytes that it keeps */
+    CountingWire(Arena arena, long sentMax) {
+        sent = arena.allocate(sentMax, 8).address();
+    }
+
+    /** What was sent. */
+    MemorySegment sent() {
+        return RawMemory.all().asSlice(sent, sentBytes);
     }
 
     /** The immediates, or the numbers of the answered operations, of the frames that were sent. */
