@@ -147,7 +147,16 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             handler(kind).handle(self, request.written(), reply);
             return reply.written();
         }
-        CompletableFuture<byte[]> reply = post(node, kind, request, deadline);
+        return await(node, post(node, kind, request, deadline), deadline);
+    }
+
+    /**
+     * Waits for the reply to a call that was {@linkplain #begin begun}.
+     *
+     * @param node the called node
+     * @throws LiteException as {@link #call} does
+     */
+    public ControlMessage await(int node, CompletableFuture<byte[]> reply, Deadline deadline) {
         try {
             return new ControlMessage(reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {

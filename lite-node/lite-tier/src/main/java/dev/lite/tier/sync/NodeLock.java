@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -57,6 +58,13 @@ final class NodeLock implements WordUser {
     private static final Duration QUEUE_AGAIN = Duration.ofSeconds(2);
 
     private static final long QUEUE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    /** How long a report may wait to be sent. Meanwhile its waiter does not notice its turn. */
+    private static final Duration QUEUE_SEND = Duration.ofMillis(100);
+
+    /** While the home does not answer, how often a waiter reads the word: it may pass on without the home. */
+    private static final long UNANSWERED_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
     private static final int TRIES = 16;
 
     /** In place of a generation: a message of the home says that it is a ticket's turn, and nobody knows since when. */
@@ -472,7 +480,10 @@ final class NodeLock implements WordUser {
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
         int since = generation;
         try {
-            SyncCalls.Place place = calls.queue(word.ref(), hold.ticket(), ofCall);
+            SyncCalls.Place place = askPlace(hold, ofCall);
+            if (place == null) {
+                return null;
+            }
             boolean first = !hold.reported;
             hold.reported = true;
             switch (place) {
@@ -493,6 +504,42 @@ final class NodeLock implements WordUser {
             throw e; // the home passed this ticket over, or has no such word
         } catch (LiteException e) {
             return e;
+        }
+    }
+
+    /** Reports, and waits for the answer; null if the wait for the turn ends before, or another report is due. */
+    private SyncCalls.@Nullable Place askPlace(Hold.Queued hold, Deadline deadline) {
+        WordRef ref = word.ref();
+        if (calls.isHome(ref)) {
+            return calls.queue(ref, hold.ticket(), deadline);
+        }
+        int before = toReport;
+        CompletableFuture<byte[]> answer = calls.beginQueue(ref, hold.ticket(), deadline.atMost(QUEUE_SEND));
+        CompletableFuture<?> unused = answer.whenComplete((bytes, failure) -> LockSupport.unpark(hold.waiter));
+        while (!answer.isDone() && !deadline.passed()) {
+            if (hold.state() != Hold.WAITING
+                    || before != toReport
+                    || Thread.currentThread().isInterrupted()) {
+                return null;
+            }
+            LockSupport.parkNanos(answer, Math.min(UNANSWERED_NS, deadline.remainingNs()));
+            if (!answer.isDone()) {
+                takeTurn(hold);
+            }
+        }
+        return calls.place(ref, answer, deadline);
+    }
+
+    /** Takes the lock if the word is mapped and says that it is the ticket's turn. */
+    private void takeTurn(Hold.Queued hold) {
+        int since = generation;
+        try {
+            long now = word.read();
+            if (!LockWord.isDead(now) && LockWord.turn(now) == hold.ticket()) {
+                boolean unused = wakeHere(hold.ticket(), since);
+            }
+        } catch (Mapping.NotMappedException | LiteException e) {
+            return; // then only the home can tell
         }
     }
 

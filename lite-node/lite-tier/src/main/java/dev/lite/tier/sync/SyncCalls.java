@@ -123,6 +123,27 @@ final class SyncCalls {
         return read(Place.values(), channel.call(lock.home(), ControlKind.LOCK_QUEUE, request, deadline));
     }
 
+    /**
+     * {@link #queue} to another node, without waiting for its answer.
+     *
+     * @param deadline of the sending
+     * @return completes as {@link ControlChannel#begin} says; for {@link #place}
+     * @throws dev.lite.api.LiteException if it could not be sent
+     */
+    CompletableFuture<byte[]> beginQueue(WordRef lock, long ticket, Deadline deadline) {
+        return channel.begin(lock.home(), ControlKind.LOCK_QUEUE, request(lock).putLong(ticket), deadline);
+    }
+
+    /** Waits for the answer of {@link #beginQueue}. */
+    Place place(WordRef lock, CompletableFuture<byte[]> answer, Deadline deadline) {
+        return read(Place.values(), channel.await(lock.home(), answer, deadline));
+    }
+
+    /** Whether this node is the word's home. */
+    boolean isHome(WordRef word) {
+        return word.home() == self;
+    }
+
     /** Node → home: this ticket's holder released the lock. Does nothing if the ticket's turn is already over. */
     void release(WordRef lock, long ticket, Deadline deadline) {
         channel.call(lock.home(), ControlKind.LOCK_RELEASE, request(lock).putLong(ticket), deadline);
@@ -134,7 +155,7 @@ final class SyncCalls {
      * @throws dev.lite.api.LiteException if it could not be sent
      */
     void beginRelease(WordRef lock, long ticket, Deadline deadline) {
-        if (lock.home() == self) {
+        if (isHome(lock)) {
             release(lock, ticket, deadline);
         } else {
             CompletableFuture<?> unused = channel.begin(

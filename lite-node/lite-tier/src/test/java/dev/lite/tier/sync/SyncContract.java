@@ -80,6 +80,11 @@ abstract class SyncContract {
             super(body);
         }
 
+        /** Waits until the thread is parked, wherever that is. */
+        void awaitParked() {
+            Waits.until("the thread is parked", () -> LockSupport.getBlocker(thread) != null);
+        }
+
         /** Waits until the thread is parked in a wait for a lock's turn or a barrier's round. */
         void awaitParkedAt(Class<?> place) {
             Waits.until("the thread is parked at a " + place.getSimpleName(), () -> {
