@@ -178,7 +178,8 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    private void readAdmitted(
+    /** A read that need not ask, or has asked. */
+    void readAdmitted(
             boolean low,
             long offset,
             MemorySegment destination,
@@ -252,7 +253,8 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    private void writeAdmitted(
+    /** A write that need not ask, or has asked. */
+    void writeAdmitted(
             boolean low,
             long offset,
             MemorySegment source,
@@ -324,17 +326,15 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * {@link #admit} for an operation on a word of mapped memory; otherwise it is a read or a write, which asks itself.
-     *
-     * @return as of {@link #takePermits}
+     * Whether an operation on a word must {@link #admit ask} before it begins. Otherwise it need not ask, or it is a
+     * read or a write, which asks itself.
      */
-    @Nullable
-    Deadline admitWord(boolean low, int needed, long offset, long length) {
-        return (base == 0 || low) && isMapped() ? admit(low, needed, offset, length, null, 0) : null;
+    boolean asksForWord(boolean low) {
+        return (base == 0 || low) && isMapped();
     }
 
     /**
-     * {@link #takePermits} of an atomic operation, or of one that other nodes carry out; it is not measured.
+     * {@link #takePermits} of an operation on a word, or of one that other nodes carry out; not measured.
      *
      * @return as of {@link #takePermits}
      */

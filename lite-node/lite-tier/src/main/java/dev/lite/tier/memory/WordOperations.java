@@ -8,6 +8,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads and writes of words of a {@link Mapping}. In mapped memory they are one load or store, and allocate nothing; otherwise they
@@ -21,7 +22,8 @@ final class WordOperations {
 
     static long getLong(Mapping mapping, boolean low, long offset) {
         requireAligned("getLong", mapping, offset, Long.BYTES);
-        Deadline begun = mapping.admitWord(low, READ, offset, Long.BYTES);
+        boolean asks = mapping.asksForWord(low);
+        Deadline begun = asks ? mapping.admit(low, READ, offset, Long.BYTES, null, 0) : null;
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -37,14 +39,15 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         long[] word = new long[1];
-        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Long.BYTES, begun, 0);
+        read(mapping, low, asks, offset, MemorySegment.ofArray(word), begun);
         VarHandle.acquireFence();
         return word[0];
     }
 
     static void putLong(Mapping mapping, boolean low, long offset, long value) {
         requireAligned("putLong", mapping, offset, Long.BYTES);
-        Deadline begun = mapping.admitWord(low, WRITE, offset, Long.BYTES);
+        boolean asks = mapping.asksForWord(low);
+        Deadline begun = asks ? mapping.admit(low, WRITE, offset, Long.BYTES, null, 0) : null;
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -60,12 +63,13 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         VarHandle.releaseFence();
-        mapping.write(low, offset, MemorySegment.ofArray(new long[] {value}), 0, Long.BYTES, begun, 0);
+        write(mapping, low, asks, offset, MemorySegment.ofArray(new long[] {value}), begun);
     }
 
     static int getInt(Mapping mapping, boolean low, long offset) {
         requireAligned("getInt", mapping, offset, Integer.BYTES);
-        Deadline begun = mapping.admitWord(low, READ, offset, Integer.BYTES);
+        boolean asks = mapping.asksForWord(low);
+        Deadline begun = asks ? mapping.admit(low, READ, offset, Integer.BYTES, null, 0) : null;
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -81,14 +85,15 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         int[] word = new int[1];
-        mapping.read(low, offset, MemorySegment.ofArray(word), 0, Integer.BYTES, begun, 0);
+        read(mapping, low, asks, offset, MemorySegment.ofArray(word), begun);
         VarHandle.acquireFence();
         return word[0];
     }
 
     static void putInt(Mapping mapping, boolean low, long offset, int value) {
         requireAligned("putInt", mapping, offset, Integer.BYTES);
-        Deadline begun = mapping.admitWord(low, WRITE, offset, Integer.BYTES);
+        boolean asks = mapping.asksForWord(low);
+        Deadline begun = asks ? mapping.admit(low, WRITE, offset, Integer.BYTES, null, 0) : null;
         try {
             long slot = InFlight.enter(mapping.number(low));
             try {
@@ -104,7 +109,31 @@ final class WordOperations {
             // The transfer waits for the end of the move.
         }
         VarHandle.releaseFence();
-        mapping.write(low, offset, MemorySegment.ofArray(new int[] {value}), 0, Integer.BYTES, begun, 0);
+        write(mapping, low, asks, offset, MemorySegment.ofArray(new int[] {value}), begun);
+    }
+
+    /**
+     * Reads a word that is not in mapped memory, or moved.
+     *
+     * @param asked whether the operation has asked already: it does so once
+     */
+    private static void read(
+            Mapping mapping, boolean low, boolean asked, long offset, MemorySegment word, @Nullable Deadline begun) {
+        if (asked) {
+            mapping.readAdmitted(low, offset, word, 0, word.byteSize(), begun, 0);
+        } else {
+            mapping.read(low, offset, word, 0, word.byteSize(), begun, 0);
+        }
+    }
+
+    /** Likewise. */
+    private static void write(
+            Mapping mapping, boolean low, boolean asked, long offset, MemorySegment word, @Nullable Deadline begun) {
+        if (asked) {
+            mapping.writeAdmitted(low, offset, word, 0, word.byteSize(), begun, 0);
+        } else {
+            mapping.write(low, offset, word, 0, word.byteSize(), begun, 0);
+        }
     }
 
     private static void requireAligned(String what, Mapping mapping, long offset, int bytes) {

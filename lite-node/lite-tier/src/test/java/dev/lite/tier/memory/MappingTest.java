@@ -54,6 +54,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class MappingTest {
     private static final UUID ARENA = new UUID(1, 2);
@@ -544,6 +545,37 @@ class MappingTest {
                     .as("mapped with high priority: it waits only for a move")
                     .hasSizeGreaterThanOrEqualTo(mapping.isOneMappedExtent() && priority == Priority.HIGH ? 1 : 3);
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anOperationOnAWordTakesItsPermitsOnceAlsoIfTheWordMovesAfterwards(boolean away) {
+        Map<String, Consumer<TierHandle>> operations = Map.of(
+                "getLong", handle -> sink(handle.getLong(0)),
+                "putLong", handle -> handle.putLong(0, 1),
+                "getInt", handle -> sink(handle.getInt(0)),
+                "putInt", handle -> handle.putInt(0, 1));
+        owner.ofPriority = proxy(RemoteMemory.class, (name, deadline) -> false);
+        operations.forEach((operation, run) -> {
+            Mapping mapping = oneExtent(4096, ALL);
+            Mapping elsewhere =
+                    mapping(4096, 62, List.of(new Share(1, ARENA, List.of(new Run(0, 4096, 0)))), node -> 0, ALL, null);
+            LmrRecord then = (away ? elsewhere : mapping).lmr();
+            long address = away ? 0 : mapping.address();
+            AtomicInteger taken = new AtomicInteger();
+            owner.admission = proxy(Admission.class, (name, deadline) -> {
+                if (name.equals("tryTake")) {
+                    taken.incrementAndGet();
+                    mapping.pause();
+                }
+                return true;
+            });
+            owner.refresh = deadline -> mapping.resume(then, Layout.places(then, node -> address), ALL);
+
+            run.accept(mapping.withPriority(Priority.LOW));
+
+            assertThat(taken).as("permits of a %s", operation).hasValue(1);
+        });
     }
 
     @Test
