@@ -105,6 +105,11 @@ final class Inbound {
         return received;
     }
 
+    /** {@link Wire#records}. Poll role. */
+    long records() {
+        return wire.records();
+    }
+
     /** Whether an operation since the last call needs a prompt acknowledgement. Poll role. */
     boolean takePromptly() {
         boolean was = promptly;

@@ -24,6 +24,8 @@ final class LanePolling {
     private static final int COLD_EVERY = 8;
     /** Maximum bytes that a lane receives per turn. Then the next lane has its turn. */
     private static final long TURN_BYTES = 256 << 10;
+    /** Likewise the records: small ones take time, too. The last receive of a turn may decrypt a few more. */
+    static final long TURN_RECORDS = 256;
     /** While a thread polls, how long acknowledgements of immediates may wait for another frame to carry them. */
     private static final long RIDE_NS = 20_000;
     /** Ticks per peer timeout. A peer is pinged after one silent tick and disconnected after all of them. */
@@ -220,12 +222,13 @@ final class LanePolling {
             lane.warm = 0;
             return 0;
         }
-        long before = inbound.received();
+        long bytesMax = inbound.received() + TURN_BYTES;
+        long recordsMax = inbound.records() + TURN_RECORDS;
         boolean worked = false;
         int handed = 0;
         try {
             lane.more = true;
-            while (handed < limit && inbound.received() - before < TURN_BYTES) {
+            while (handed < limit && inbound.received() < bytesMax && inbound.records() < recordsMax) {
                 var step = inbound.step();
                 worked |= step != Inbound.Step.IDLE;
                 switch (step) {

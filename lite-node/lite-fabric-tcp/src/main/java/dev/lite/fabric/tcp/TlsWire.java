@@ -71,6 +71,9 @@ final class TlsWire extends EncryptedWire {
 
     private long contentBytes;
 
+    /** Records of any kind. Written by the receiving thread. */
+    private long records;
+
     /** Whether it receives more than the record that it needs. */
     private boolean readsAhead;
 
@@ -344,6 +347,7 @@ final class TlsWire extends EncryptedWire {
         return switch (result.getStatus()) {
             case OK -> {
                 underflow = false;
+                records++;
                 requireContent(decrypted.remaining());
                 yield 1;
             }
@@ -399,6 +403,11 @@ final class TlsWire extends EncryptedWire {
             return -1;
         }
         return got > 0 ? 1 : 0;
+    }
+
+    @Override
+    public long records() {
+        return records;
     }
 
     @Override

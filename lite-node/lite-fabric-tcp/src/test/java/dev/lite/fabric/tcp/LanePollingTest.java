@@ -10,13 +10,16 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.TcpServerSocket;
 import dev.lite.os.TcpSocket;
 import dev.lite.os.wire.PlainWire;
+import dev.lite.os.wire.Wire;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
 /** What the poll role watches and receives. */
@@ -121,6 +124,68 @@ class LanePollingTest {
         }
     }
 
+    /** Else a peer with records of a single byte would keep the thread that polls for all. */
+    @Test
+    void aTurnEndsAfterSomeRecordsHoweverFewBytesTheyHave() {
+        var loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        var server = TcpServerSocket.bind(loopback, BACKLOG);
+        try (var node = new TestNode("a");
+                var arena = Arena.ofConfined();
+                var waiting = Waiting.open(TestNode.nanos(1));
+                var epoll = Epoll.create()) {
+            var polling = new LanePolling(node, epoll, 1000);
+            var wire = new SingleBytesWire(arena);
+            var link = link(1, node, epoll, waiting, server.address(), socket -> wire);
+            polling.watch(endpoint(), link);
+            for (int turn = 1; turn <= 3; turn++) {
+                long before = wire.records;
+
+                assertThat(polling.poll(16, System.nanoTime())).isZero();
+
+                assertThat(wire.records - before).as("records of turn %d", turn).isEqualTo(LanePolling.TURN_RECORDS);
+                assertThat(polling.hasMore()).isTrue();
+            }
+            link.release();
+            sockets.getLast().abort();
+        } finally {
+            server.close();
+        }
+    }
+
+    /** As an encrypting wire whose peer sends a long payload, one byte in each record. */
+    private static final class SingleBytesWire extends QuietWire {
+        private final MemorySegment header;
+        long records;
+
+        SingleBytesWire(Arena arena) {
+            header = arena.allocate(Frame.HEADER_BYTES, 8);
+            Frame.encode(header.address(), Frame.WRITE, 0, 1 << 20, 0, 0, 0, 0);
+        }
+
+        @Override
+        public long receive(long address, long length) {
+            byte next = records < header.byteSize() ? header.get(ValueLayout.JAVA_BYTE, records) : 1;
+            RawMemory.fill(address, 1, next);
+            records++;
+            return 1;
+        }
+
+        @Override
+        public long records() {
+            return records;
+        }
+
+        @Override
+        public long send(long address, long length) {
+            return length;
+        }
+
+        @Override
+        public long sendVector(long iovec, int count) {
+            throw new AssertionError("nothing is sent");
+        }
+    }
+
     /** As an encrypting wire: receives at most one record at a time, and keeps what there was no room for. */
     private static final class RecordsWire extends QuietWire {
         private final ArrayDeque<MemorySegment> left;
@@ -167,6 +232,16 @@ class LanePollingTest {
     }
 
     private TcpLink link(int count, TestNode node, Epoll epoll, Waiting waiting, InetSocketAddress peer) {
+        return link(count, node, epoll, waiting, peer, PlainWire::new);
+    }
+
+    private TcpLink link(
+            int count,
+            TestNode node,
+            Epoll epoll,
+            Waiting waiting,
+            InetSocketAddress peer,
+            Function<TcpSocket, Wire> wires) {
         var departures = new Departures();
         var checks = new StandbyChecks(waiting, departures);
         var memory = new Memory(node.address(), TestNode.MEMORY_BYTES);
@@ -174,7 +249,7 @@ class LanePollingTest {
         for (int i = 0; i < count; i++) {
             var socket = TcpSocket.connect(peer, TestNode.nanos(10));
             sockets.add(socket);
-            lanes[i] = new TcpLane(new PlainWire(socket), socket, memory, epoll, departures, checks, reason -> {
+            lanes[i] = new TcpLane(wires.apply(socket), socket, memory, epoll, departures, checks, reason -> {
                 throw new AssertionError(reason);
             });
         }

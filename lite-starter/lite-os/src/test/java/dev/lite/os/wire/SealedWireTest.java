@@ -84,6 +84,38 @@ class SealedWireTest {
         }
     }
 
+    /** The thread that receives serves others, too. */
+    @Test
+    void aReceiveEndsAfterSomeRecordsHoweverFewBytesTheyHave() {
+        int count = 3 * SealedWire.RECEIVED_RECORDS_MAX + 1;
+        try (Arena arena = Arena.ofConfined()) {
+            Pipe pipe = new Pipe(arena);
+            pipe.room = Long.MAX_VALUE;
+            SealedWire sender = new SealedWire(pipe, there, back);
+            MemorySegment from = arena.allocate(count);
+            for (int i = 0; i < count; i++) {
+                from.set(ValueLayout.JAVA_BYTE, i, (byte) i);
+                assertThat(sender.send(from.address() + i, 1)).isEqualTo(1);
+            }
+            SealedWire receiver = new SealedWire(pipe, back, there);
+            MemorySegment to = arena.allocate(count);
+
+            long got = receiver.receive(to.address(), count);
+
+            assertThat(got).isEqualTo(SealedWire.RECEIVED_RECORDS_MAX);
+            assertThat(receiver.records()).isEqualTo(got);
+            assertThat(receiver.isDrained()).isFalse();
+            assertThat(receiver.awaitReadable(0)).isTrue();
+            while (got < count) {
+                long more = receiver.receive(to.address() + got, count - got);
+                assertThat(more).isBetween(1L, (long) SealedWire.RECEIVED_RECORDS_MAX);
+                got += more;
+            }
+            assertThat(to.mismatch(from)).isEqualTo(-1);
+            assertThat(receiver.records()).isEqualTo(count);
+        }
+    }
+
     /** Takes as many bytes as the test says, and returns what it took. */
     private static final class Pipe implements ArrayWire {
         private final MemorySegment bytes;
