@@ -12,6 +12,9 @@ final class LinkInput {
     /** Receives at most so many frames at once, so that nobody can keep a thread here. */
     private static final int FRAMES_MAX = 256;
 
+    /** Likewise the records: small ones take time, too. The last receive may decrypt a few more. */
+    static final long RECORDS_MAX = 256;
+
     /** What the frames are for. */
     interface Frames {
         /** Checks a header. Returns how many bytes follow, at most a window, or {@link ChannelLink#NOTHING} if the channel has ended for it. */
@@ -64,7 +67,12 @@ final class LinkInput {
         int count = 0;
         boolean filled = false;
         more = false;
+        long recordsMax = wire.records() + RECORDS_MAX;
         while (!memory.isEnded()) {
+            if (wire.records() >= recordsMax) {
+                more = true;
+                break;
+            }
             if (restBytes > 0 ? receiveRest() : takeHeader()) {
                 if (restBytes == 0) {
                     frames.arrived(kind, slot, generation, first, second);
