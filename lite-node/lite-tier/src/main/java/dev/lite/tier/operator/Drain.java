@@ -56,6 +56,9 @@ final class Drain {
     /** The drain gives up after this time without progress. */
     private static final Duration STUCK = Duration.ofSeconds(2);
 
+    /** How long the directory may not answer: longer than its servers need to elect a leader. */
+    private static final Duration UNANSWERED = Duration.ofSeconds(10);
+
     /** Interval after which unknown LMRs are asked for again: they may have been published meanwhile. */
     private static final Duration ASK_AGAIN = Duration.ofMillis(500);
 
@@ -73,6 +76,9 @@ final class Drain {
     private final Set<Long> notAnonymous = new HashSet<>();
 
     private Deadline askAgain = Deadline.in(ASK_AGAIN);
+
+    /** Passes if there is no progress; used by the thread that drains. */
+    private Deadline stuck = Deadline.in(STUCK);
 
     /**
      * LMRs that were moved away, and until when their former memory is expected to be freed. What is still here then is not theirs:
@@ -134,6 +140,11 @@ final class Drain {
         long bytes() {
             return movable.stream().mapToLong(Held::bytes).sum();
         }
+
+        /** Decreases when an LMR has moved away, and again when its former memory is free. */
+        long left() {
+            return 2 * bytes() + unknownBytes;
+        }
     }
 
     /**
@@ -143,15 +154,15 @@ final class Drain {
      */
     @Nullable
     String run(Progress progress, Deadline deadline) {
-        Found found = scan(deadline);
+        Found found = scanWhenAnswered(deadline);
         long totalBytes = found.bytes();
         log.info(
                 "drain begins node={} lmrs={} bytes={}",
                 self.name(),
                 found.movable().size(),
                 totalBytes);
-        Deadline stuck = Deadline.in(STUCK);
-        long leastBytes = Long.MAX_VALUE;
+        stuck = Deadline.in(STUCK);
+        long least = found.left();
         while (!found.movable().isEmpty() || (found.unknownBytes() > 0 && !stuck.passed())) {
             long doneBytes = Math.max(0, totalBytes - found.bytes());
             if (!progress.report(doneBytes, totalBytes, "bytes moved away")) {
@@ -165,13 +176,12 @@ final class Drain {
                                 .formatted(found.bytes(), totalBytes, self.name())))
                         .getMessage();
             }
-            long bytes = found.bytes() + found.unknownBytes();
-            if (bytes < leastBytes) {
-                leastBytes = bytes;
+            Map<Long, String> failures = moveAll(found.movable(), progress);
+            found = scanWhenAnswered(deadline);
+            if (found.left() < least) {
+                least = found.left();
                 stuck = Deadline.in(STUCK);
             }
-            Map<Long, String> failures = moveAll(found.movable(), progress);
-            found = scan(deadline);
             if (stuck.passed() && !failures.isEmpty()) {
                 return "%s with %d bytes cannot leave: %s"
                         .formatted(
@@ -190,6 +200,24 @@ final class Drain {
             log.info("drain leaves {} bytes of unknown LMRs at node={}", found.unknownBytes(), self.name());
         }
         return null;
+    }
+
+    /** Scans; tries again for a while if the directory does not answer. Until its clients reconnect, moves fail, too. */
+    private Found scanWhenAnswered(Deadline deadline) {
+        Deadline until = null;
+        while (true) {
+            try {
+                return scan(deadline);
+            } catch (ClusterUnavailableException e) {
+                until = until == null ? deadline.atMost(UNANSWERED) : until;
+                if (until.passed()) {
+                    throw e;
+                }
+                log.debug("the drain of node={} waits for the directory: {}", self.name(), e.getMessage());
+            }
+            Polling.sleepNs(PAUSE_NS);
+            stuck = Deadline.in(STUCK);
+        }
     }
 
     private Found scan(Deadline deadline) {

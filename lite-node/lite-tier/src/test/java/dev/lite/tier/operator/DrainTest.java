@@ -506,6 +506,47 @@ class DrainTest {
         }
     }
 
+    /** Its servers elect a leader within seconds, and its clients reconnect. */
+    @Test
+    void aDrainContinuesAfterItsDirectoryDidNotAnswer() {
+        HeldNews[] news = new HeldNews[1];
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            cluster.start("n0");
+            cluster.start(cluster.config("n1"), real -> news[0] = new HeldNews(real));
+            cluster.awaitConnections();
+            LmrHandle made = cluster.attach(0).memory().malloc(named("data", Placement.on("n1")));
+            news[0].failNextListing();
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(made.extents()).extracting(Extent::node).containsOnly("n0");
+        }
+    }
+
+    /** Moves of large LMRs take longer than a drain waits for progress. */
+    @Test
+    void aMoveThatFailsOnceDoesNotEndADrainThatMakesProgress() {
+        HeldNews[] news = new HeldNews[1];
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            cluster.start("n0");
+            cluster.start(cluster.config("n1"), real -> news[0] = new HeldNews(real));
+            cluster.awaitConnections();
+            LmrHandle slow = cluster.attach(0).memory().malloc(named("slow", Placement.on("n1")));
+            LmrHandle failing = cluster.attach(0).memory().malloc(named("failing", Placement.on("n1")));
+            news[0].refuseChangesOf("failing");
+            news[0].beforeChange("slow", () -> {
+                Waits.until("the move of the other one has failed", () -> news[0].refusals() > 0);
+                Waits.pass(Waits.seconds(2.5)); // longer than a drain without progress
+                news[0].refuseChangesOf("");
+            });
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(slow.extents()).extracting(Extent::node).containsOnly("n0");
+            assertThat(failing.extents()).extracting(Extent::node).containsOnly("n0");
+        }
+    }
+
     private static Order awaitEnd(Orders orders, Order order) {
         Waits.until(
                 "the order ends",

@@ -36,6 +36,7 @@ public final class HeldNews implements ClusterDirectory {
     private boolean holdsNodes; // guarded by this
     private boolean holdsRegistrations; // guarded by this
     private boolean losesAnswer; // guarded by this
+    private boolean failsListing; // guarded by this
     private boolean delaysChange; // guarded by this
     private @Nullable Supplier<Boolean> delayed; // guarded by this
     private volatile @Nullable HeldAnswer heldAnswer;
@@ -122,6 +123,17 @@ public final class HeldNews implements ClusterDirectory {
                 Thread.currentThread().interrupt();
             }
         }
+    }
+
+    /** Fails the next listing of names, as if the connection were lost. */
+    public synchronized void failNextListing() {
+        failsListing = true;
+    }
+
+    private synchronized boolean failsThisListing() {
+        boolean fails = failsListing;
+        failsListing = false;
+        return fails;
     }
 
     /** Loses the answer to the next compare-and-set, which is made. */
@@ -374,6 +386,9 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public List<String> names(String prefix, String after, int limit, Duration deadline) {
+        if (failsThisListing()) {
+            throw new ClusterUnavailableException("the connection is lost, by a test");
+        }
         return directory.names(prefix, after, limit, deadline);
     }
 
