@@ -159,13 +159,15 @@ public final class Moves {
         if (master != null) {
             LmrRecords.requireMaster(before, master, "moving");
         }
+        // Before the allocation: memory that a former registration allocated may have been freed since.
+        long incarnation = mappers.ownIncarnation();
         Optional<Target> chosen = destination.of(before, deadline);
         if (chosen.isEmpty()) {
             return;
         }
         Target target = chosen.get();
         List<Share> fresh = LmrPlaces.without(target.shares(), before.shares());
-        Move move = new Move(self.id(), mappers.ownIncarnation(), target.chunkShift(), target.shares());
+        Move move = new Move(self.id(), incarnation, target.chunkShift(), target.shares());
         Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
         List<Share> left = List.of();
         boolean begun = false;

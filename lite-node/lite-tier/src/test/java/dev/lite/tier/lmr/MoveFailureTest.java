@@ -35,6 +35,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -332,6 +334,50 @@ class MoveFailureTest {
             Waits.join(moving);
             made.moveTo("n3");
             assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+        }
+    }
+
+    /** Its process was paused, say. The others cannot tell that it has not ended. */
+    @Test
+    void aMoverThatReturnsDoesNotMoveToAPlaceThatOthersFreedMeanwhile() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(1).memory().malloc(spec());
+            made.write(0, bytes);
+            AtomicReference<@Nullable LmrHandle> next = new AtomicReference<>();
+            LmrServices lmrs = Inside.field(cluster.node(2), "lmrs", LmrServices.class);
+            Moves.Destination destination = (lmr, deadline) -> {
+                PrincipalBytes.Charge charge = new PrincipalBytes.Charge(lmr.owner(), false);
+                List<Share> place = lmrs.allocation()
+                        .allocate(
+                                new ShareAllocation.Demand(lmr.id(), SIZE, lmr.chunkShift(), charge),
+                                List.of(0),
+                                deadline);
+                cluster.directory(2).setAvailable(false);
+                cluster.directory(2).expireSession();
+                cluster.node(0).setOrphanGrace(Waits.seconds(0.1));
+                Waits.until(
+                        "the place is freed", () -> cluster.node(0).figures().lmrBytes() == 0);
+                next.set(cluster.attach(0)
+                        .memory()
+                        .malloc(LmrSpec.of(SIZE).withName("next").withPlacement(Placement.local())));
+                long before = cluster.node(2).self().incarnation();
+                cluster.directory(2).setAvailable(true);
+                Waits.until(
+                        "the mover is a member again",
+                        () -> cluster.node(2).self().incarnation() > before
+                                && cluster.node(2).isMember());
+                cluster.awaitConnections();
+                return Optional.of(new Moves.Target(lmr.chunkShift(), place));
+            };
+
+            assertThatThrownBy(() ->
+                            lmrs.moves().move("moving", made.id(), null, destination, Deadline.in(Waits.seconds(30))))
+                    .isInstanceOf(LiteException.class);
+
+            assertThat(all(Objects.requireNonNull(next.get()))).containsOnly(0);
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
         }
     }
 
