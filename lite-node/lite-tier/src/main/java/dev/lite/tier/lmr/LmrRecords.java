@@ -11,7 +11,9 @@ import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.VersionedRecord;
 import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -353,6 +355,53 @@ public final class LmrRecords {
                 .read(name, deadline.remaining())
                 .filter(record -> LmrRecord.decode(record.bytes()).id() == id);
         return found.isEmpty() || directory.delete(name, found.get().version(), deadline.remaining());
+    }
+
+    /**
+     * Notes in the directory that other nodes free memory of a creator's anonymous LMRs, because it is gone. If its
+     * process still lives and returns, it has lost them ({@link #loseGivenUp}). After this call, check again whether it
+     * is gone.
+     *
+     * @param incarnation the creator's last one
+     */
+    public void giveUp(int creator, long incarnation, Deadline deadline) {
+        givenUp(creator).raise(incarnation, deadline);
+    }
+
+    /**
+     * The anonymous LMRs created here that have memory at other nodes, if those have begun to free it because this node
+     * was gone. From now on they are FREEING, and no unpublished LMR is known. Call this after this node has registered
+     * again, and before it uses them.
+     *
+     * @param incarnation the last one under which this node used them
+     */
+    List<LmrRecord> loseGivenUp(long incarnation, Deadline deadline) {
+        if (givenUp(self.id()).read(deadline) < incarnation) {
+            return List.of();
+        }
+        unpublished.clear();
+        List<LmrRecord> lost = new ArrayList<>();
+        for (Anonymous known : anonymous.values()) {
+            synchronized (known) {
+                if (known.lmr.state() != LmrRecord.State.FREEING && isPartlyElsewhere(known.lmr)) {
+                    known.lmr = known.lmr.withState(LmrRecord.State.FREEING);
+                    known.version++;
+                    lost.add(known.lmr);
+                }
+            }
+        }
+        return lost;
+    }
+
+    /** Also if it is just moving there. */
+    private boolean isPartlyElsewhere(LmrRecord lmr) {
+        LmrRecord.Move move = lmr.move();
+        return lmr.shares().stream().anyMatch(share -> share.node() != self.id())
+                || (move != null && move.shares().stream().anyMatch(share -> share.node() != self.id()));
+    }
+
+    private GrowingNumber givenUp(int creator) {
+        return new GrowingNumber(directory, "given-up/" + creator, 0);
     }
 
     /** The other nodes that may have an anonymous LMR mapped. */

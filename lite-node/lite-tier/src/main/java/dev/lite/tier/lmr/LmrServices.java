@@ -1,6 +1,7 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
@@ -214,6 +215,20 @@ public final class LmrServices {
     /** Waits for all memset and copy work. The registration is lost and the links are suspended, so that none begins. */
     public void quiesceAll(Deadline deadline) {
         localWork.quiesceAll(deadline);
+    }
+
+    /**
+     * Ends the anonymous LMRs whose memory at other nodes is lost, after this node was fenced and has registered
+     * again.
+     *
+     * @param incarnation the last one under which this node used them
+     * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer; call it again then
+     */
+    public void loseGivenUp(long incarnation, Deadline deadline) {
+        for (LmrRecord lmr : records.loseGivenUp(incarnation, deadline)) {
+            changes.lose(lmr.id());
+            reclaimer.reclaimLater(null, lmr);
+        }
     }
 
     /** Continues the unfinished work of newly fenced nodes. Does not block. */

@@ -103,6 +103,11 @@ public final class Mappers {
         return fencing.isFenced(node, incarnation);
     }
 
+    /** See {@link Fencing#fencedUpTo}. */
+    public long fencedUpTo(int node) {
+        return fencing.fencedUpTo(node);
+    }
+
     /** The incarnation of this process's registration. */
     long ownIncarnation() {
         return fencing.registration().incarnation();

@@ -262,6 +262,13 @@ public final class MappingChanges implements PeerListener {
         endAll(mappings.change(lmrId), new LmrFreedException(FREED));
     }
 
+    /** Ends the mappings of an LMR that {@link LmrRecords#loseGivenUp} returned. */
+    void lose(long lmrId) {
+        LiteException why = new LmrUnavailableException(
+                "node %s was out of the cluster for so long that other nodes freed memory of this LMR".formatted(self));
+        mappings.change(lmrId).forEach(mapping -> mapping.end(why));
+    }
+
     private static String handles(List<Mapping> those) {
         return Counts.text(those.size(), "handle", "handles");
     }

@@ -6,6 +6,7 @@ import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.ClusterDirectory;
@@ -171,6 +172,10 @@ public final class MemoryService {
         boolean published = false;
         boolean refused = false;
         try {
+            if (!records.isUnpublished(mapping.id())) {
+                throw new LmrUnavailableException(
+                        "malloc: this node was out of the cluster for so long that other nodes freed memory of the LMR");
+            }
             LmrRecord lmr = mapping.lmr();
             String name = mapping.name().orElse(null);
             if (name == null) {

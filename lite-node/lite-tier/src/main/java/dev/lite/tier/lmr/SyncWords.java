@@ -55,7 +55,8 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private final ClusterDirectory directory;
     private final WordMoves moves;
     private final Duration deadline;
-    private final TicketFloor floor;
+    /** The smallest ticket that a new lock may begin with: one for all locks. */
+    private final GrowingNumber floor;
 
     /** Words whose record may or may not be in the directory, the oldest one first. A retry creates the same record. */
     private final Map<String, LmrRecord> doubtful = Collections.synchronizedMap(new LinkedHashMap<>());
@@ -81,7 +82,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         this.moves = moves;
         this.directory = directory;
         this.deadline = deadline;
-        this.floor = new TicketFloor(directory);
+        this.floor = new GrowingNumber(directory, "tickets/floor", 1);
     }
 
     @Override
@@ -130,6 +131,9 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     /** Creates the record; empty if there is one already, which may be removed by now. */
     private Optional<LmrRecord> make(String record, Deadline until) {
         LmrRecord doubted = doubtful.remove(record); // so that nobody settles it meanwhile
+        if (doubted != null && !lmrs.records().isUnpublished(doubted.id())) {
+            doubted = null; // this node was gone for long, and its memory may have been freed
+        }
         if (doubted == null) {
             settleDoubts(until);
         }

@@ -650,7 +650,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
 
         @Override
-        public void wasFenced() {
+        public void wasFenced(long incarnation, Deadline deadline) {
+            lmrs.loseGivenUp(incarnation, deadline);
             log.warn("this node was fenced: it lost the locks that it held");
             sync.loseLocks();
         }

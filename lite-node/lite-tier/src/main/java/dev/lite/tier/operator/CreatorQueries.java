@@ -94,6 +94,22 @@ public final class CreatorQueries {
         return known;
     }
 
+    /**
+     * Those of the LMRs without a record that their creators do not know and will never use again. The process of a
+     * creator that is gone may live and return: then it learns that it has lost its LMRs.
+     *
+     * @throws dev.lite.api.LiteException if the directory or a node does not answer
+     */
+    Set<Long> forgotten(Set<Long> ids, Deadline deadline) {
+        Set<Integer> creators = ids.stream().map(LmrRecords::creator).collect(Collectors.toSet());
+        for (int creator : mappers.areGone(creators, deadline)) {
+            records.giveUp(creator, mappers.fencedUpTo(creator), deadline);
+        }
+        Set<Long> forgotten = new HashSet<>(ids);
+        forgotten.removeAll(known(ids, deadline)); // by a creator that has returned before it could learn
+        return forgotten;
+    }
+
     private Set<Long> ask(int node, List<Long> ids, Deadline deadline) {
         Set<Long> known = new HashSet<>();
         for (int from = 0; from < ids.size(); from += KNOWN_MAX) {

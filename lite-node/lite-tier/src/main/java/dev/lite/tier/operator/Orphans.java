@@ -245,7 +245,8 @@ public final class Orphans implements AutoCloseable {
 
     /**
      * Those of the orphans that nobody can touch. A node may have an LMR mapped whose record was removed, or whose creator
-     * has ended, if nobody could notify it yet. So its mappings end first, as for every LMR that is freed.
+     * has ended, if nobody could notify it yet. So its mappings end first, as for every LMR that is freed. Before that,
+     * the LMR is given up for a creator that is gone: its process may still return.
      *
      * @param living LMRs with a record: no mapping leads to their orphans
      */
@@ -256,7 +257,7 @@ public final class Orphans implements AutoCloseable {
         if (removed.isEmpty()) {
             return orphans;
         }
-        Set<Long> ended = reclaimer.endMappings(removed, deadline);
+        Set<Long> ended = reclaimer.endMappings(creatorQueries.forgotten(removed, deadline), deadline);
         return orphans.stream()
                 .filter(orphan -> living.contains(orphan.lmrId()) || ended.contains(orphan.lmrId()))
                 .toList();

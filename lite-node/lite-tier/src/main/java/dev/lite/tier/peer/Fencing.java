@@ -76,7 +76,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
             public void giveUp(Deadline deadline) {}
 
             @Override
-            public void wasFenced() {}
+            public void wasFenced(long incarnation, Deadline deadline) {}
 
             @Override
             public void resume() {}
@@ -91,8 +91,12 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         /** Gives up everything granted to this node under the lost registration. The links are already cut. */
         void giveUp(Deadline deadline);
 
-        /** This node was fenced before it registered again, so others got what it had. Must not block for long. */
-        void wasFenced();
+        /**
+         * This node was fenced before it registered again, so others got what it had. Called again if it fails.
+         *
+         * @param incarnation the last one under which this node acted
+         */
+        void wasFenced(long incarnation, Deadline deadline);
 
         /** Resumes under the new registration. Links are made from now on. Must not block for long. */
         void resume();
@@ -152,6 +156,11 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     public boolean isFenced(int node, long incarnation) {
         Epoch now = epoch;
         return now.isFenced(node, incarnation) && links.isCutFrom(node, now);
+    }
+
+    /** The last incarnation of a node that an epoch has fenced; 0 if none has. */
+    public long fencedUpTo(int node) {
+        return epoch.fencedUpTo(node);
     }
 
     /**
@@ -372,7 +381,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
             return false;
         }
         if (epoch.isFenced(self, former)) {
-            rejoin.wasFenced();
+            rejoin.wasFenced(former, Deadline.in(CALL));
         }
         lock.lock();
         try {

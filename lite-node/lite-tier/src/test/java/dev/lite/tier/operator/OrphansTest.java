@@ -1,6 +1,8 @@
 package dev.lite.tier.operator;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -10,7 +12,9 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.Lifetime;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
@@ -152,6 +156,78 @@ class OrphansTest {
             cluster.awaitConnections();
 
             Waits.until("it is freed", () -> cluster.node(1).figures().lmrBytes() == 0);
+        }
+    }
+
+    /** The directory takes n0 for dead, and n0 does not learn of it. */
+    private static void removeFirst(TestCluster cluster) {
+        cluster.directory(0).setAvailable(false);
+        cluster.directory(0).expireSession();
+    }
+
+    private static void returnFirst(TestCluster cluster) {
+        long before = cluster.node(0).self().incarnation();
+        cluster.directory(0).setAvailable(true);
+        Waits.until(
+                "n0 is a member again",
+                () -> cluster.node(0).self().incarnation() > before
+                        && cluster.node(0).isMember());
+        cluster.awaitConnections();
+    }
+
+    /** The others cannot tell whether a node that is gone for so long has ended. */
+    @Test
+    void aNodeThatReturnsHasLostTheAnonymousLmrsWhoseMemoryOthersFreed() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            LmrHandle lost = cluster.attach(0).memory().malloc(spec());
+            LmrHandle kept = cluster.attach(0).memory().malloc(spec().withPlacement(Placement.on("n0")));
+            removeFirst(cluster);
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.until("it is freed", () -> cluster.node(1).figures().lmrBytes() == 0);
+            LmrHandle next = cluster.attach(1).memory().malloc(spec());
+
+            returnFirst(cluster);
+
+            Throwable failure = catchThrowable(() -> lost.write(0, new byte[] {7}));
+            byte[] found = new byte[1];
+            next.read(0, found);
+            assertThat(found).containsExactly(0);
+            assertThat(failure).isInstanceOf(LmrUnavailableException.class).hasMessageContaining("out of the cluster");
+            assertThatThrownBy(() -> cluster.attach(1).memory().map(lost.id(), Permission.READ))
+                    .isInstanceOf(LmrNotFoundException.class);
+            assertThat(kept.fetchAdd(0, 1)).isZero();
+        }
+    }
+
+    @Test
+    void aNodeThatReturnsKeepsTheAnonymousLmrsWhoseMemoryNobodyFreed() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            LmrHandle kept = cluster.attach(0).memory().malloc(spec());
+            long incarnation = cluster.node(0).self().incarnation();
+            removeFirst(cluster);
+            Waits.until("n0 is fenced", () -> cluster.directory(1).epoch().isFenced(0, incarnation));
+
+            returnFirst(cluster);
+
+            assertThat(kept.fetchAdd(0, 1)).isZero();
+            assertThat(cluster.node(1).figures().lmrBytes()).isPositive();
+        }
+    }
+
+    @Test
+    void anLmrWhoseMemoryOthersFreedBeforeItWasPublishedIsNotPublished() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            Mapping lost = (Mapping) session.prepare(spec().withName("late"), LONG);
+            removeFirst(cluster);
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.until("it is freed", () -> cluster.node(1).figures().lmrBytes() == 0);
+
+            returnFirst(cluster);
+
+            assertThatThrownBy(() -> session.publish(lost, LONG)).isInstanceOf(LmrUnavailableException.class);
+            assertThatThrownBy(() -> cluster.attach(1).memory().map("late", Permission.READ))
+                    .isInstanceOf(LmrNotFoundException.class);
         }
     }
 
