@@ -1,5 +1,6 @@
 package dev.lite.simulate;
 
+import dev.lite.os.ThreadPriority;
 import dev.lite.simulate.History.Outcome;
 import dev.lite.simulate.engine.Detail;
 import dev.lite.simulate.engine.Simulation;
@@ -33,6 +34,9 @@ public final class SimulateMain {
                 one ? MINUTES_MAX : given("minutes").isEmpty() ? MINUTES : Double.parseDouble(given("minutes"));
         long histories = one ? 1 : given("histories").isEmpty() ? Long.MAX_VALUE : Long.parseLong(given("histories"));
         boolean goesOn = Boolean.getBoolean("lite.simulate.continue");
+        if (!given("nice").isEmpty()) {
+            ThreadPriority.lower(Integer.parseInt(given("nice"))); // everything simulated runs in this thread
+        }
         watch();
         for (int i = 0; i < WARM_UPS; i++) {
             Outcome unused = History.of(WARM_UP_SEED + i, Detail.HASH, root);

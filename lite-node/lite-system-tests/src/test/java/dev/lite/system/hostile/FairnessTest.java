@@ -43,6 +43,7 @@ import org.junit.jupiter.api.parallel.Isolated;
  * ratios are printed, not checked: they depend on the machine. All programs but the nodes and the manager run in this process.
  */
 @Tag("hostile")
+@Tag("fairness")
 @Timeout(300)
 @Isolated("it measures")
 class FairnessTest {
