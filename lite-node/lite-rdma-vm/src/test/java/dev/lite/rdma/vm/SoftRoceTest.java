@@ -5,17 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
- * Checks what the other tests require of the machines: a device, a network between two of them, a JVM with JUnit. Its machines take
+ * Checks what the other tests require of the machines: a device, and a network between two of them. Its machines take
  * turns, so that both need one processor only.
  */
 @ResourceLock(Machines.FIRST_PROCESSOR)
@@ -58,15 +55,5 @@ class SoftRoceTest {
     void perftestWritesBetweenTwoMachines() {
         assertThat(Perftest.latencyUs("ib_write_lat", machines().a(), machines().b(), 64, ITERATIONS))
                 .isPositive();
-    }
-
-    @TestFactory
-    Stream<DynamicNode> aJUnitLaunchRunsInAMachine() {
-        return GuestSuite.run(
-                machines().a(),
-                "simulated",
-                List.of("dev.lite.fabric.simulated.SimulatedNetworkTest"),
-                List.of("-Xmx256m", "-XX:TieredStopAtLevel=1"),
-                Duration.ofMinutes(2));
     }
 }

@@ -8,8 +8,9 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
- * The tier's tests over RDMA, between nodes in one JVM: every operation for every kind of caller and layout, and the suite of all
- * fabrics. Those of calls are in {@link DriverInOneMachineTest}, so that two processors share the work.
+ * The tier's tests over RDMA, between nodes in one JVM: every operation for every kind of caller and layout, and the
+ * suite of all fabrics. Before them, tests without a device show that the machine runs tests. Those of calls are in
+ * {@link DriverInOneMachineTest}, so that two processors share the work.
  */
 @ResourceLock(Machines.SECOND_PROCESSOR)
 class TierInOneMachineTest {
@@ -25,8 +26,12 @@ class TierInOneMachineTest {
         return GuestSuite.run(
                 machine,
                 "tier",
-                Stream.of("node.EveryOperationTest", "node.RdmaLiteNodeTest", "sync.RdmaSyncTest")
-                        .map("dev.lite.tier."::concat)
+                Stream.of(
+                                "fabric.simulated.SimulatedNetworkTest",
+                                "tier.node.EveryOperationTest",
+                                "tier.node.RdmaLiteNodeTest",
+                                "tier.sync.RdmaSyncTest")
+                        .map("dev.lite."::concat)
                         .toList(),
                 JVM,
                 GuestSuite.LONGEST);
