@@ -45,11 +45,15 @@ class PeerMemories implements AutoCloseable {
     }
 
     /** The process at the other end of a socket, watched from now on until it ends or the fabric is closed. */
-    synchronized PeerProcess process(UnixSocket socket) {
+    PeerProcess process(UnixSocket socket) {
+        return process(socket.peerCredentials().pid());
+    }
+
+    /** {@link #process(UnixSocket)} with this id. */
+    synchronized PeerProcess process(int pid) {
         if (closed) {
             throw new HandshakeException("the fabric is closed");
         }
-        int pid = socket.peerCredentials().pid();
         processes.values().removeIf(PeerProcess::isForgotten); // process ids are reused
         PeerProcess known = processes.get(pid);
         if (known != null) {
@@ -60,8 +64,13 @@ class PeerMemories implements AutoCloseable {
                     "%d processes may have this node's memory mapped, the limit".formatted(MAPPINGS_MAX));
         }
         PeerProcess process = PeerProcess.watch(pid);
-        processes.put(pid, process);
-        return process;
+        try {
+            processes.put(pid, process);
+            return process;
+        } catch (RuntimeException | Error e) { // also without memory
+            process.close();
+            throw e;
+        }
     }
 
     /** The node with this doorbell in the process, watched until it leaves, its process ends or the fabric is closed. */
