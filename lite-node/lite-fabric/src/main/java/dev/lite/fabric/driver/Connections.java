@@ -137,7 +137,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         }
     }
 
-    /** Starts to make and accept connections. */
+    /** Starts to make and accept connections. If it throws, the connector is stopped, and another one may start. */
     public void start(Connector<E> started) {
         synchronized (this) {
             requireNew();
@@ -145,8 +145,13 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         }
         try {
             started.start();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // such as: no memory for a thread that accepts peers
             connector = null;
+            attempt(
+                    () -> { // nobody else would: it listens already
+                        started.stop();
+                        return 0;
+                    });
             throw e;
         }
     }

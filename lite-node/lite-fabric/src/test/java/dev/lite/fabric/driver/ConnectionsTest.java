@@ -82,7 +82,9 @@ class ConnectionsTest {
     private final class FakeDriver implements Connections.Driver<FakeEndpoint, FakeLink>, Connector<FakeEndpoint> {
         final CountDownLatch connecting = new CountDownLatch(1);
         boolean flushLater;
+        boolean startFails;
         boolean stopFails;
+        int stops;
         boolean endFails;
         boolean finishFails;
 
@@ -92,7 +94,11 @@ class ConnectionsTest {
         }
 
         @Override
-        public void start() {}
+        public void start() {
+            if (startFails) {
+                throw new OutOfMemoryError("no memory for the thread that accepts peers, on purpose");
+            }
+        }
 
         @Override
         public void connect(FakeEndpoint endpoint, String address, Deadline deadline) {
@@ -106,6 +112,7 @@ class ConnectionsTest {
 
         @Override
         public void stop() {
+            stops++;
             if (stopFails) {
                 throw new UncheckedIOException(new IOException("the socket's file cannot be deleted"));
             }
@@ -472,6 +479,24 @@ class ConnectionsTest {
         assertThat(both).allMatch(endpoint -> endpoint.cuts == 1);
         String end = "disconnected: this node closed the fabric";
         assertThat(calls).containsExactly("finished", end, "finished", end);
+    }
+
+    /** Else the fabric would connect to peers that cannot connect to it. */
+    @Test
+    void aDriverThatCannotStartIsStoppedAndMayStartLater() {
+        driver.startFails = true;
+        driver.stopFails = true;
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> connections.start(driver));
+        assertThat(driver.stops).isOne();
+        assertThatIllegalStateException().isThrownBy(() -> connections.connect("somewhere"));
+
+        driver.startFails = false;
+        driver.stopFails = false;
+        connections.start(driver);
+        FakeEndpoint unused = open();
+        assertThat(connections.poll(100)).isOne();
+        assertThat(connections.close()).isTrue();
+        assertThat(driver.stops).isEqualTo(2);
     }
 
     @Test
