@@ -133,6 +133,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
                 options.windows(),
                 lanes,
                 this::requested);
+        boolean registered = false;
         try {
             var handshake = new LaneHandshake(
                     protocol,
@@ -150,15 +151,19 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             connections.start(made);
             var bound = opened.manager().address();
             address = "%s:%d".formatted(bound.getAddress().getHostAddress(), bound.getPort());
+            registered = true;
         } catch (VerbsException | OsException e) {
-            resources = null;
-            delivery = null;
-            connector = null;
-            opened.giveUp();
             throw new FabricException(
                     "node %s cannot listen for peers at %s: %s"
                             .formatted(config.node(), host.getHostAddress(), e.getMessage()),
                     e);
+        } finally {
+            if (!registered) { // also without memory
+                resources = null;
+                delivery = null;
+                connector = null;
+                opened.giveUp();
+            }
         }
     }
 
