@@ -51,46 +51,72 @@ final class RpcArrivals {
     }
 
     /**
-     * Copies a call out of its ring or slot and frees the ring's room.
+     * Copies a call out of its ring or slot and frees the ring's room. If it fails before that, the call is
+     * queued again: else nobody would free the room, and the caller could not cancel the call.
      *
+     * @param function whose call it is
      * @return null if the call was cancelled, lost its connection or is malformed, or if the node has stopped
      * @throws OutOfMemoryError if there is no memory for the request; the call has failed then
      */
     @Nullable
-    ReceivedCall take(RpcEntry entry) {
-        ReceivedCall call = takeNow(entry);
+    ReceivedCall take(RpcFunction function, RpcEntry entry) {
+        ReceivedCall call = takeNow(function, entry);
         return call == null || call.remoteRequest == 0 ? call : fetched(call);
     }
 
     /** {@link #take} that never blocks: the request of a call with a {@code remoteRequest} is still to be {@link #fetched}. */
     @Nullable
-    ReceivedCall takeNow(RpcEntry entry) {
+    ReceivedCall takeNow(RpcFunction function, RpcEntry entry) {
         RpcRing ring = entry.ring;
         if (ring != null) {
-            return takeFromRing(ring, entry.place);
+            return takeFromRing(ring, entry);
         }
         RpcSlot slot = entry.slot;
         if (slot == null) {
             throw new IllegalStateException("an entry belongs to a ring or to a slot");
         }
-        byte[] request;
+        return takeOwn(function, entry, slot);
+    }
+
+    private @Nullable ReceivedCall takeOwn(RpcFunction function, RpcEntry entry, RpcSlot slot) {
+        ReceivedCall call = null;
+        OutOfMemoryError noMemory = null;
+        boolean taken = false;
         try {
-            request = memory.apply(slot.requestLength);
-        } catch (OutOfMemoryError e) {
-            failForMemory(ownCall(slot, NONE), e);
-            throw e;
+            byte[] request = NONE;
+            try {
+                request = memory.apply(slot.requestLength);
+            } catch (OutOfMemoryError e) {
+                noMemory = e;
+            }
+            if (noMemory != null || copied(slot, request)) {
+                call = ownCall(slot, request);
+                slot.received = call; // first: if it cannot be answered, its caller can still cancel it
+            }
+            taken = true;
+        } finally {
+            if (!taken) {
+                function.putBack(entry);
+            }
         }
+        if (noMemory != null) {
+            failForMemory(Objects.requireNonNull(call), noMemory);
+            throw noMemory;
+        }
+        return call;
+    }
+
+    /** Copies the request out of a slot of this node; false: the node has stopped. */
+    private boolean copied(RpcSlot slot, byte[] request) {
         if (!slots.beginServing(slot)) {
-            return null;
+            return false;
         }
         try {
             RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
         } finally {
             slot.endServing();
         }
-        ReceivedCall call = ownCall(slot, request);
-        slot.received = call;
-        return call;
+        return true;
     }
 
     private ReceivedCall ownCall(RpcSlot slot, byte[] request) {
@@ -109,84 +135,97 @@ final class RpcArrivals {
                 0);
     }
 
-    private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place) {
+    private @Nullable ReceivedCall takeFromRing(RpcRing ring, RpcEntry entry) {
         Peer peer = ring.peer;
-        byte[] request = NONE;
+        ReceivedCall call = null;
         OutOfMemoryError noMemory = null;
-        long remote = 0;
-        int slot;
-        int capacity;
-        int room;
-        long callId;
-        long replyTo;
-        boolean cancelled;
-        int contextBytes;
-        synchronized (ring) {
-            if (!ring.isAlive()) {
-                return null;
-            }
-            long at = ring.address(place);
-            int length = RawMemory.getInt(at + RpcWire.LENGTH);
-            int word = RawMemory.getInt(at + RpcWire.PADDING_AND_FLAGS);
-            boolean isRemote = (word & RpcWire.FLAG_REMOTE) != 0;
-            cancelled = (word & RpcWire.FLAG_CANCELLED) != 0;
-            int padding = word & RpcWire.PADDING_MASK;
-            capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
-            int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
-            slot = RawMemory.getInt(at + RpcWire.SLOT);
-            contextBytes = (word >>> RpcWire.CONTEXT_SHIFT) & RpcWire.CONTEXT_MASK;
-            if (sizeClass >= RpcSlots.SIZES
-                    || !RpcSlots.isIndex(slot)
-                    || !RpcWire.isMessageLength(length)
-                    || !RpcWire.isMessageLength(capacity)
-                    || !RpcWire.isContextLength(contextBytes, length)
-                    || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
-                    || !ring.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
-                log.error(
-                        "node {} sent a malformed call; cutting its connection: length {}, word 0x{}",
-                        peer.hello().node(),
-                        length,
-                        Integer.toHexString(word));
-                peer.endpoint().close();
-                return null;
-            }
-            room = RpcSlots.capacity(sizeClass);
-            callId = RawMemory.getLong(at + RpcWire.CALL_ID);
-            replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
-            try {
-                request = memory.apply(length);
-                if (isRemote) {
-                    remote = RawMemory.getLong(at + RpcWire.REQUEST);
-                } else {
-                    RawMemory.copyTo(at + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, length);
+        boolean taken = false;
+        try {
+            synchronized (ring) {
+                if (!ring.isAlive()) {
+                    taken = true;
+                    return null;
                 }
-            } catch (OutOfMemoryError e) { // else the ring's head would never pass this entry
-                noMemory = e;
+                long at = ring.address(entry.place);
+                int length = RawMemory.getInt(at + RpcWire.LENGTH);
+                int word = RawMemory.getInt(at + RpcWire.PADDING_AND_FLAGS);
+                int capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
+                int slot = RawMemory.getInt(at + RpcWire.SLOT);
+                if (!isWellFormed(ring, entry.place, length, word, capacity, slot)) {
+                    taken = true;
+                    cut(peer, length, word);
+                    return null;
+                }
+                boolean isRemote = (word & RpcWire.FLAG_REMOTE) != 0;
+                if ((word & RpcWire.FLAG_CANCELLED) == 0) {
+                    byte[] request = NONE;
+                    try {
+                        request = memory.apply(length);
+                        if (!isRemote) {
+                            RawMemory.copyTo(at + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, length);
+                        }
+                    } catch (OutOfMemoryError e) {
+                        noMemory = e;
+                    }
+                    call = new ReceivedCall(
+                            replies,
+                            ring,
+                            peer.hello().node(),
+                            ring.principal,
+                            request,
+                            noMemory == null ? contextBytes(word) : 0,
+                            slot,
+                            RpcSlots.capacity(sizeClass(word)),
+                            RawMemory.getLong(at + RpcWire.REPLY_TO),
+                            RawMemory.getLong(at + RpcWire.CALL_ID),
+                            capacity,
+                            isRemote && noMemory == null ? RawMemory.getLong(at + RpcWire.REQUEST) : 0);
+                }
+                ring.consume(entry.place, word & RpcWire.PADDING_MASK, RpcWire.entryBytes(length, isRemote));
             }
-            ring.consume(place, padding, RpcWire.entryBytes(length, isRemote));
+            taken = true;
+        } finally {
+            if (!taken) { // without the lock of the ring, which is taken after that of the function
+                ring.function.putBack(entry);
+            }
         }
-        if (cancelled) {
+        if (call == null) {
             return null;
         }
-        ReceivedCall call = new ReceivedCall(
-                replies,
-                ring,
-                peer.hello().node(),
-                ring.principal,
-                request,
-                noMemory == null ? contextBytes : 0,
-                slot,
-                room,
-                replyTo,
-                callId,
-                capacity,
-                remote);
-        ring.received.setRelease(slot, call);
+        ring.received.setRelease(call.slot, call);
         if (noMemory != null) {
             failForMemory(call, noMemory);
             throw noMemory;
         }
         return call;
+    }
+
+    private static int sizeClass(int word) {
+        return (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
+    }
+
+    private static int contextBytes(int word) {
+        return (word >>> RpcWire.CONTEXT_SHIFT) & RpcWire.CONTEXT_MASK;
+    }
+
+    private static boolean isWellFormed(RpcRing ring, int place, int length, int word, int capacity, int slot) {
+        boolean isRemote = (word & RpcWire.FLAG_REMOTE) != 0;
+        return sizeClass(word) < RpcSlots.SIZES
+                && RpcSlots.isIndex(slot)
+                && RpcWire.isMessageLength(length)
+                && RpcWire.isMessageLength(capacity)
+                && RpcWire.isContextLength(contextBytes(word), length)
+                && (isRemote || length <= RpcWire.INLINE_BYTES_MAX)
+                && ring.isPossible(place, word & RpcWire.PADDING_MASK, RpcWire.entryBytes(length, isRemote));
+    }
+
+    private static void cut(Peer peer, int length, int word) {
+        log.error(
+                "node {} sent a malformed call; cutting its connection: length {}, word 0x{}",
+                peer.hello().node(),
+                length,
+                Integer.toHexString(word));
+        peer.endpoint().close();
     }
 
     /** Reads the request of a call that has a {@code remoteRequest}. May block. Returns null if the call is over. */
@@ -231,7 +270,7 @@ final class RpcArrivals {
         } else if (ring != null) {
             ReceivedCall call;
             try {
-                call = takeFromRing(ring, entry.place); // its request is not needed
+                call = takeFromRing(ring, entry); // its request is not needed
             } catch (OutOfMemoryError e) { // the call has failed
                 log.warn("node {} had no memory for a call that it refused", selfName, e);
                 return;
@@ -274,7 +313,7 @@ final class RpcArrivals {
         if (entry == null) {
             return false;
         }
-        ReceivedCall none = take(entry); // only frees the entry's room
+        ReceivedCall none = take(ring.function, entry); // only frees the entry's room
         assert none == null;
         return true;
     }

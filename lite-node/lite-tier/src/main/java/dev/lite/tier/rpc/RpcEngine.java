@@ -464,7 +464,7 @@ public final class RpcEngine implements PeerListener {
         RpcEntry entry = ring.entryAt(place);
         int flags = RawMemory.getInt(ring.address(place) + RpcWire.PADDING_AND_FLAGS);
         if ((flags & RpcWire.FLAG_CANCELLED) != 0) {
-            ReceivedCall none = arrivals.take(entry); // only frees the entry's room
+            ReceivedCall none = arrivals.take(ring.function, entry); // only frees the entry's room
             if (none != null) {
                 log.warn(
                         "node {} changed a call that it had cancelled",

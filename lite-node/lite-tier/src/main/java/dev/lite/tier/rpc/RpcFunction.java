@@ -249,6 +249,11 @@ final class RpcFunction {
         return queue.remove(isIt);
     }
 
+    /** Queues a call again that a thread could not take, before all others. The next receive takes it. */
+    synchronized void putBack(RpcEntry entry) {
+        queue.putBack(entry);
+    }
+
     /**
      * Waits for a call.
      *
@@ -271,7 +276,7 @@ final class RpcFunction {
                     has = false;
                     entry = awaitCall(receiver, deadlineNs, role, hand);
                 }
-                ReceivedCall call = entry == null ? null : engine.arrivals().take(entry);
+                ReceivedCall call = entry == null ? null : engine.arrivals().take(this, entry);
                 if (call != null) {
                     return call;
                 }
@@ -300,7 +305,7 @@ final class RpcFunction {
         RpcEntry entry = first;
         try {
             while (true) {
-                ReceivedCall call = entry == null ? null : engine.arrivals().takeNow(entry);
+                ReceivedCall call = entry == null ? null : engine.arrivals().takeNow(this, entry);
                 if (call != null && call.remoteRequest != 0) {
                     receiver.receive.later(() -> serveFetched(receiver, call));
                     return;
@@ -338,7 +343,7 @@ final class RpcFunction {
             if (entry == null) {
                 return null;
             }
-            ReceivedCall call = engine.arrivals().takeNow(entry);
+            ReceivedCall call = engine.arrivals().takeNow(this, entry);
             if (call != null && call.isHere(bytesMax)) {
                 return call;
             }

@@ -31,6 +31,14 @@ final class RpcQueue {
             last = entry;
         }
 
+        void addFirst(RpcEntry entry) {
+            entry.next = first;
+            first = entry;
+            if (last == null) {
+                last = entry;
+            }
+        }
+
         @Nullable
         RpcEntry poll() {
             RpcEntry entry = first;
@@ -76,6 +84,11 @@ final class RpcQueue {
 
     void add(RpcEntry entry) {
         (entry.isLow() ? low : high).add(entry);
+    }
+
+    /** Adds a removed call again, before all others. Does not read its priority: its ring may have ended. */
+    void putBack(RpcEntry entry) {
+        high.addFirst(entry);
     }
 
     boolean isEmpty() {

@@ -201,13 +201,22 @@ final class RpcRing {
         return entryBytes <= bytes - place && padding < units && (padding == 0 || place == 0);
     }
 
-    /** Posts at most one write at a time, because all are sent from the same word. */
+    /**
+     * Posts at most one write at a time, because all are sent from the same word. Does not throw: the entry was
+     * consumed, and its call must be served.
+     */
     @GuardedBy("this")
     private void report() {
         if (reporting || head - reported < reportBytes) {
             return;
         }
-        Post post = postHead();
+        Post post;
+        try {
+            post = postHead();
+        } catch (RuntimeException | Error e) { // for example no memory
+            Unrecoverable.report(e);
+            post = Post.BUSY;
+        }
         if (post == Post.BUSY) {
             // No later call may trigger the retry: a caller that waits for room sends nothing.
             reporting = true;
@@ -215,7 +224,7 @@ final class RpcRing {
         }
     }
 
-    /** Does not throw: the entry was consumed, and its call must be served. */
+    /** Likewise. */
     @GuardedBy("this")
     private void reportLater() {
         try {

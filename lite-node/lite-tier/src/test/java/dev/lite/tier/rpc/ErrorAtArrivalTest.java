@@ -59,6 +59,10 @@ class ErrorAtArrivalTest {
     }
 
     private void awaitFreeSlots() {
+        awaitFreeSlots(engine);
+    }
+
+    static void awaitFreeSlots(RpcEngine engine) {
         RpcSlots slots = Inside.field(engine, "slots", RpcSlots.class);
         Waits.until(
                 "every slot is free",
@@ -143,6 +147,19 @@ class ErrorAtArrivalTest {
         CompletableFuture<byte[]> call = client.callAsync(REQUEST, Waits.seconds(1));
         Waits.until("it is queued", () -> engine.queuedCalls() == 1);
         withoutReplies(server::close);
+        assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
+        awaitFreeSlots();
+    }
+
+    /** Likewise. */
+    @Test
+    void aCallWithoutMemoryThatCannotBeAnsweredEndsAtItsDeadlineAndKeepsNoSlot() {
+        CompletableFuture<byte[]> call = client.callAsync(REQUEST, Waits.seconds(1));
+        Waits.until("it is queued", () -> engine.queuedCalls() == 1);
+        engine.arrivals().memory = length -> {
+            throw new OutOfMemoryError("on purpose");
+        };
+        withoutReplies(() -> assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(OutOfMemoryError.class));
         assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
         awaitFreeSlots();
     }

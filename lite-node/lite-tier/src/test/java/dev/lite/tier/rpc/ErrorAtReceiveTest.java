@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
@@ -58,6 +59,55 @@ class ErrorAtReceiveTest {
                 server.receive(LONG).reply(new byte[1]);
                 assertThat(call).succeedsWithin(LONG);
             }
+        }
+    }
+
+    /** Likewise. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void afterAnotherErrorItIsReceivedLater(int callingNode) {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite calling = cluster.attach(callingNode);
+                Lite serving = cluster.attach(1);
+                RpcServer server = serving.rpc().serve("f")) {
+            RpcClient client = calling.rpc().bind("n1", "f");
+            RpcArrivals arrivals =
+                    Inside.field(cluster.node(1), "rpc", RpcEngine.class).arrivals();
+            for (int i = 0; i < 2 * CALLS; i++) {
+                CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
+                arrivals.memory = length -> {
+                    throw new StackOverflowError("on purpose");
+                };
+                assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
+                arrivals.memory = byte[]::new;
+                server.receive(LONG).reply(new byte[1]);
+                assertThat(call).succeedsWithin(LONG);
+            }
+        }
+    }
+
+    /** Likewise: its caller cancels it, which needs no memory. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void afterAnotherErrorItsCallerCanCancelIt(int callingNode) {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite calling = cluster.attach(callingNode);
+                Lite serving = cluster.attach(1);
+                RpcServer server = serving.rpc().serve("f")) {
+            RpcClient client = calling.rpc().bind("n1", "f");
+            RpcEngine engine = Inside.field(cluster.node(1), "rpc", RpcEngine.class);
+            CompletableFuture<byte[]> first = client.callAsync(REQUEST, LONG); // binds the function
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(first).succeedsWithin(LONG);
+            engine.arrivals().memory = length -> {
+                throw new StackOverflowError("on purpose");
+            };
+            CompletableFuture<byte[]> call = client.callAsync(REQUEST, Waits.seconds(1));
+            assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
+            assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
+            Waits.until("it was cancelled", () -> engine.queuedCalls() == 0);
+            RpcEngine callers = Inside.field(cluster.node(callingNode), "rpc", RpcEngine.class);
+            ErrorAtArrivalTest.awaitFreeSlots(callers);
         }
     }
 
