@@ -34,12 +34,12 @@ public final class SimulateMain {
                 one ? MINUTES_MAX : given("minutes").isEmpty() ? MINUTES : Double.parseDouble(given("minutes"));
         long histories = one ? 1 : given("histories").isEmpty() ? Long.MAX_VALUE : Long.parseLong(given("histories"));
         boolean goesOn = Boolean.getBoolean("lite.simulate.continue");
-        if (!given("nice").isEmpty()) {
-            ThreadPriority.lower(Integer.parseInt(given("nice"))); // everything simulated runs in this thread
-        }
         watch();
         for (int i = 0; i < WARM_UPS; i++) {
             Outcome unused = History.of(WARM_UP_SEED + i, Detail.HASH, root);
+        }
+        if (!given("nice").isEmpty()) {
+            ThreadPriority.lower(Integer.parseInt(given("nice"))); // everything simulated runs in this thread
         }
         System.out.println("seed " + first);
         long endNs = System.nanoTime() + (long) (minutes * TimeUnit.MINUTES.toNanos(1));
