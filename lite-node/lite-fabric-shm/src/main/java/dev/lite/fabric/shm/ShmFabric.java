@@ -46,6 +46,9 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     /** Poll role: index of the endpoint to poll first. It rotates, so that a busy endpoint does not starve the others. */
     private int first;
 
+    /** Poll role: whether this fabric was polled since the last break began. */
+    private boolean polled;
+
     ShmFabric(FabricConfig config, ShmOptions options, FabricHandler handler) {
         this.config = config;
         this.options = options;
@@ -121,6 +124,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
 
     @Override
     public int poll(int limit) {
+        polled = true;
         int handed = connections.poll(limit);
         // Not the field: a handler may change it.
         var endpoints = active;
@@ -203,7 +207,11 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
         if (breaks.begin() && !connections.isClosed()) {
             doorbell.beginBreak();
             if (breaks.mayStay()) {
-                return true; // what came or comes is seen at the end of the break
+                // What comes now is seen at the end of the break. But a thread may begin one break after the other
+                // without a poll; then it looks here.
+                boolean sawAll = polled;
+                polled = false;
+                return sawAll || !hasWork();
             }
         }
         return arm();

@@ -119,6 +119,10 @@ class ShmWaitingTest {
                 toB.writeImm(0, a.address(), 0, 1, 0);
                 TestNode.until("the standby thread looks after the break", () -> wakeUps.get() > before, a);
                 fabric.disarm();
+                assertThat(fabric.armBriefly())
+                        .as("nothing to poll, after a break without a poll")
+                        .isFalse();
+                fabric.disarm();
                 fabric.poll(16);
             }
             stop.set(true);

@@ -295,6 +295,7 @@ public final class PollRole implements AutoCloseable {
         do {
             if (missed) { // mostly not, and the store would cost more than the rest
                 missed = false;
+                soon = false; // what woke the standby thread may still be there
             }
             if (isLookedAfter()) {
                 return true;
@@ -332,6 +333,7 @@ public final class PollRole implements AutoCloseable {
         }
         state.set(ARMED);
         if (!idle) {
+            missed = false; // first: the standby thread looks again in any case, and this thread leaves
             fabric.wakeup();
         }
         return armed;
@@ -591,8 +593,9 @@ public final class PollRole implements AutoCloseable {
 
     private void run() {
         int virtualPollsSeen = 0;
+        boolean waited = false;
         while (!stopped) {
-            if (takesAsStandby()) {
+            if (takesAsStandby(waited)) {
                 pollForOthers();
                 if (!release(false)) {
                     Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
@@ -601,6 +604,7 @@ public final class PollRole implements AutoCloseable {
             int seen = virtualPolls;
             boolean besideVirtual = seen != virtualPollsSeen || seen % 2 != 0;
             virtualPollsSeen = seen;
+            waited = true;
             try {
                 fabric.awaitArmed(besideVirtual ? STANDBY_WAIT_BESIDE_VIRTUAL_NS : STANDBY_WAIT_NS);
             } catch (Throwable e) { // also an Error: without this thread nobody polls
@@ -621,13 +625,18 @@ public final class PollRole implements AutoCloseable {
         return seen <= LOOKED_AFTER && state.compareAndSet(seen, CLOSED);
     }
 
-    /** Takes the role if it is free. Otherwise its holder looks once more for what woke this thread. */
-    private boolean takesAsStandby() {
-        if (takeFree()) {
-            return true;
+    /**
+     * Takes the role if it is free. Otherwise its holder looks once more for what woke this thread.
+     *
+     * @param waited whether this thread has waited, so that something may have woken it
+     */
+    private boolean takesAsStandby(boolean waited) {
+        boolean taken = takeFree();
+        if (!taken && waited) {
+            missed = true;
+            taken = takeFree();
         }
-        missed = true;
-        return takeFree();
+        return taken;
     }
 
     /** Polls until no event came for a while, or until another thread looks for the role. */

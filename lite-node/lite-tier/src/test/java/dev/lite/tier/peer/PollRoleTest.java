@@ -58,6 +58,8 @@ class PollRoleTest {
         final AtomicReference<@Nullable Error> armDefect = new AtomicReference<>();
         /** Runs once when {@link #arm} has found nothing. */
         final AtomicReference<@Nullable Runnable> afterArm = new AtomicReference<>();
+        /** Runs before each poll of a thread other than the standby thread. */
+        volatile Runnable beforePoll = () -> {};
         /** What the next {@link #disarm} throws. */
         final AtomicReference<@Nullable Error> disarmDefect = new AtomicReference<>();
 
@@ -99,6 +101,9 @@ class PollRoleTest {
 
         @Override
         public int poll(int limit) {
+            if (!Thread.currentThread().getName().startsWith("lite-poll-")) {
+                beforePoll.run();
+            }
             enter();
             polls.incrementAndGet();
             Error thrown = defect.getAndSet(null);
@@ -489,6 +494,48 @@ class PollRoleTest {
         role.release();
         Waits.join(waiting);
         assertThat(came).hasValue(1);
+    }
+
+    @Test
+    void aHolderThatLeavesWhileEventsComeLeavesThePollToTheStandbyThread() {
+        takeFirst();
+        AtomicInteger polls = new AtomicInteger();
+        AtomicBoolean endless = new AtomicBoolean(true);
+        fabric.put(new Flag() {
+            @Override
+            void come() {
+                if (endless.get()) {
+                    fabric.queue.add(this);
+                }
+            }
+        });
+        fabric.beforePoll = () -> {
+            int waits = fabric.standbyNs.size();
+            if (polls.incrementAndGet() == 8) {
+                fabric.wakeup();
+                Waits.until("the standby thread has found the role held", () -> fabric.standbyNs.size() > waits);
+            }
+            assertThat(polls).hasValueLessThan(100);
+        };
+        role.release();
+        assertThat(polls).as("polls of the leaving thread").hasValue(8);
+        int all = fabric.polls.get();
+        Waits.until("the standby thread polls", () -> fabric.polls.get() > all);
+        endless.set(false);
+    }
+
+    @Test
+    void aHolderThatKeptTheStandbyThreadFromPollingArmsTheFabricInAnyCase() {
+        takeFirst();
+        int waits = fabric.standbyNs.size();
+        fabric.wakeup();
+        Waits.until("the standby thread has found the role held", () -> fabric.standbyNs.size() > waits);
+        role.releaseBriefly();
+        assertThat(fabric.briefArms).hasValue(0);
+        assertThat(fabric.arms).hasValue(1);
+        assertThat(role.take()).isTrue();
+        role.releaseBriefly();
+        assertThat(fabric.briefArms).as("later again").hasValue(1);
     }
 
     /** Its thread stops when it looks for the role, until the test lets it go on. */
