@@ -28,8 +28,7 @@ final class Frame {
     private int transactions;
     private int lastEntry = -1;
     private int commits;
-    private boolean delayed;
-    private long delayedSinceNs;
+    private long beganNs;
 
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.nativeOrder());
 
@@ -118,23 +117,14 @@ final class Frame {
         return (commits++ & CHECK_MASK) == 0;
     }
 
-    /** A commit begins, which nothing has delayed yet. */
+    /** A commit begins. */
     void beginCommit() {
-        delayed = false;
+        beganNs = System.nanoTime();
     }
 
-    /** Since when something delays the commit: the time of the first call. Others need no time. */
-    long delayedSinceNs() {
-        return delayedSinceNs(0);
-    }
-
-    /** {@link #delayedSinceNs()} if a first step has waited so long already. */
-    long delayedSinceNs(long waitedNs) {
-        if (!delayed) {
-            delayed = true;
-            delayedSinceNs = System.nanoTime() - waitedNs;
-        }
-        return delayedSinceNs;
+    /** When the commit began, of {@link System#nanoTime}. */
+    long beganNs() {
+        return beganNs;
     }
 
     /** Marks the last entry as the end of a transaction. */

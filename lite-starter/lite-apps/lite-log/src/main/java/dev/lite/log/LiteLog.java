@@ -75,7 +75,7 @@ public final class LiteLog implements AutoCloseable {
         locks = new LogLocks(lite.sync(), metadata.log, deadline);
         consumers = new Consumers(metadata, locks);
         writers = new Writers(lite, metadata, this::endPosition);
-        appender = new Appender(ended, metadata.log, segments, writers, deadline, lite.deadline());
+        appender = new Appender(ended, metadata.log, segments, writers, deadline);
         transactionBytesMax = segments.geometry().transactionUnitsMax() * Segment.UNIT_BYTES;
         batches = new BatchAppender(metadata.log, appender, transactionBytesMax, deadline);
     }
