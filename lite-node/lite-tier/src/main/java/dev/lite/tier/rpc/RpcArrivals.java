@@ -56,7 +56,8 @@ final class RpcArrivals {
      *
      * @param function whose call it is
      * @return null if the call was cancelled, lost its connection or is malformed, or if the node has stopped
-     * @throws OutOfMemoryError if there is no memory for the request; the call has failed then
+     * @throws OutOfMemoryError if there is no memory. For the request: the call has failed then. For anything else: it
+     *     is queued again
      */
     @Nullable
     ReceivedCall take(RpcFunction function, RpcEntry entry) {
@@ -181,9 +182,9 @@ final class RpcArrivals {
                             capacity,
                             isRemote && noMemory == null ? RawMemory.getLong(at + RpcWire.REQUEST) : 0);
                 }
+                taken = true; // first: if a part of the rest fails, the entry may be consumed all the same
                 ring.consume(entry.place, word & RpcWire.PADDING_MASK, RpcWire.entryBytes(length, isRemote));
             }
-            taken = true;
         } finally {
             if (!taken) { // without the lock of the ring, which is taken after that of the function
                 ring.function.putBack(entry);
@@ -271,7 +272,7 @@ final class RpcArrivals {
             ReceivedCall call;
             try {
                 call = takeFromRing(ring, entry); // its request is not needed
-            } catch (OutOfMemoryError e) { // the call has failed
+            } catch (OutOfMemoryError e) { // the call has failed, or waits until its caller's deadline
                 log.warn("node {} had no memory for a call that it refused", selfName, e);
                 return;
             }

@@ -249,9 +249,19 @@ final class RpcFunction {
         return queue.remove(isIt);
     }
 
-    /** Queues a call again that a thread could not take, before all others. The next receive takes it. */
-    synchronized void putBack(RpcEntry entry) {
-        queue.putBack(entry);
+    /** Queues a call again that a thread could not take, before all others. The next receive takes it, or one that waits now. */
+    void putBack(RpcEntry entry) {
+        Receiver other;
+        synchronized (this) {
+            queue.putBack(entry);
+            other = receivers.poll();
+            if (other != null) {
+                other.call(null); // it looks into the queue
+            }
+        }
+        if (other != null) {
+            other.deliver();
+        }
     }
 
     /**

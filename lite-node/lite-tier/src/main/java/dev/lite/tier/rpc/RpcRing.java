@@ -215,7 +215,9 @@ final class RpcRing {
             post = postHead();
         } catch (RuntimeException | Error e) { // for example no memory
             Unrecoverable.report(e);
-            post = Post.BUSY;
+            reporting = true;
+            reportAtTimer();
+            return;
         }
         if (post == Post.BUSY) {
             // No later call may trigger the retry: a caller that waits for room sends nothing.
@@ -265,8 +267,16 @@ final class RpcRing {
 
     /** Retries until the write is accepted or the connection ends. Runs on a virtual thread. */
     private void reportUntilAccepted() {
-        while (isBusyReporting()) {
-            Polling.sleepNs(PAUSE_NS);
+        try {
+            while (isBusyReporting()) {
+                Polling.sleepNs(PAUSE_NS);
+            }
+        } catch (RuntimeException | Error e) { // for example no memory
+            Unrecoverable.report(e);
+            synchronized (this) {
+                reporting = true;
+                reportAtTimer();
+            }
         }
     }
 
