@@ -544,18 +544,27 @@ final class Outbound {
         return bytes;
     }
 
+    /** As {@link #beginSending}, after the thread that sends, and although frames were left until the socket has room. */
+    private boolean beginSendingRest() {
+        lock();
+        try {
+            while (sending) {
+                // Sending never blocks.
+                sent.awaitUninterruptibly();
+            }
+            full = false;
+            return !closed && frameHead != frameTail && startSending();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /**
      * Refuses new frames, drops those that the socket does not take now, and returns when no thread sends any more. Any
      * thread.
      */
     void close() {
-        lock();
-        try {
-            full = full && sending; // the socket may have room
-        } finally {
-            lock.unlock();
-        }
-        while (beginSending() && !sendQueued(Long.MAX_VALUE)) {
+        while (beginSendingRest() && !sendQueued(Long.MAX_VALUE)) {
             // A post that was accepted before reaches the socket, also if its frame was left to a poll.
         }
         lock();
