@@ -235,6 +235,11 @@ public final class LmrRecords {
         unpublished.remove(id);
     }
 
+    /** {@link #endUnpublished} of an LMR that has its record now; false: it was lost meanwhile ({@link #loseGivenUp}). */
+    boolean publish(long id) {
+        return unpublished.remove(id);
+    }
+
     /** Whether an LMR that this node creates may have no record yet. */
     boolean isUnpublished(long id) {
         return unpublished.contains(id);

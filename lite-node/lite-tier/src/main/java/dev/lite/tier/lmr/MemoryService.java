@@ -170,27 +170,34 @@ public final class MemoryService {
      */
     public void publish(Mapping mapping, boolean shared, Deadline deadline) {
         boolean published = false;
-        boolean refused = false;
+        boolean mayStay = shared;
         try {
             if (!records.isUnpublished(mapping.id())) {
-                throw new LmrUnavailableException(
-                        "malloc: this node was out of the cluster for so long that other nodes freed memory of the LMR");
+                throw lost();
             }
             LmrRecord lmr = mapping.lmr();
             String name = mapping.name().orElse(null);
             if (name == null) {
                 records.add(lmr);
             } else if (!directory.create(name, lmr.encode(), deadline.remaining())) {
-                refused = true;
+                mayStay = false;
                 throw nameTaken(name);
             }
+            if (!records.publish(mapping.id())) {
+                mayStay = false;
+                throw lost();
+            }
             published = true;
-            records.endUnpublished(mapping.id());
         } finally {
             if (!published) {
-                discard(mapping, shared && !refused);
+                discard(mapping, mayStay);
             }
         }
+    }
+
+    private static LmrUnavailableException lost() {
+        return new LmrUnavailableException(
+                "malloc: this node was out of the cluster for so long that other nodes may have freed memory of the LMR");
     }
 
     /** Frees a prepared LMR and ends its handle. */

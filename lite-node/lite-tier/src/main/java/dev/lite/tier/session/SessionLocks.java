@@ -78,7 +78,7 @@ final class SessionLocks {
         this.entriesMax = entriesMax;
     }
 
-    /** Numbers of attempts; the oldest are forgotten. A session has no number twice. Any thread. */
+    /** Numbers of attempts; the oldest are forgotten. LITE's client uses no number twice. Any thread. */
     private static final class LastAttempts {
         @GuardedBy("this")
         private final Set<Long> numbers = new LinkedHashSet<>();

@@ -503,6 +503,7 @@ final class NodeLock implements WordUser {
         } catch (LmrUnavailableException | LmrFreedException e) {
             throw e; // the home passed this ticket over, or has no such word
         } catch (LiteException e) {
+            takeTurn(hold);
             return e;
         }
     }

@@ -35,8 +35,8 @@ public interface Wire {
     }
 
     /**
-     * How many records {@link #receive} has decrypted. One of a single byte takes about as much time as one of a few
-     * thousand. Stays 0 without encryption. Receiving thread.
+     * How many records {@link #receive} has decrypted. A record of one byte takes about as much time as one of a few
+     * thousand bytes. Stays 0 without encryption. Receiving thread.
      */
     default long records() {
         return 0;
