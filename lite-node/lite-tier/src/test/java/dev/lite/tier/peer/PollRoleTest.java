@@ -86,6 +86,15 @@ class PollRoleTest {
             }
         }
 
+        boolean isAnyAsleep() {
+            lock.lock();
+            try {
+                return lock.hasWaiters(changed);
+            } finally {
+                lock.unlock();
+            }
+        }
+
         private static void throwOnce(AtomicReference<@Nullable Error> defect) {
             Error thrown = defect.getAndSet(null);
             if (thrown != null) {
@@ -513,7 +522,9 @@ class PollRoleTest {
             int waits = fabric.standbyNs.size();
             if (polls.incrementAndGet() == 8) {
                 fabric.wakeup();
-                Waits.until("the standby thread has found the role held", () -> fabric.standbyNs.size() > waits);
+                Waits.until(
+                        "the standby thread has found the role held, and sleeps",
+                        () -> fabric.standbyNs.size() > waits && fabric.isAnyAsleep());
             }
             assertThat(polls).hasValueLessThan(100);
         };
