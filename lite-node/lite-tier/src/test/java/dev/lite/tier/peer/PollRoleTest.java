@@ -68,6 +68,7 @@ class PollRoleTest {
         private final Condition changed = lock.newCondition();
         private boolean armed;
         private boolean called;
+        private boolean kept;
         private boolean woken;
         private volatile boolean closed;
         /** The standby thread has slept. */
@@ -86,10 +87,12 @@ class PollRoleTest {
             }
         }
 
-        boolean isAnyAsleep() {
+        /** Whether the standby thread runs no further, although it is woken. */
+        void keepStandby(boolean now) {
             lock.lock();
             try {
-                return lock.hasWaiters(changed);
+                kept = now;
+                changed.signalAll();
             } finally {
                 lock.unlock();
             }
@@ -192,7 +195,7 @@ class PollRoleTest {
             standbyNs.add(timeoutNs);
             lock.lock();
             try {
-                while (!called && !closed) {
+                while ((!called || kept) && !closed) {
                     standingBy = true;
                     changed.await();
                 }
@@ -522,14 +525,14 @@ class PollRoleTest {
             int waits = fabric.standbyNs.size();
             if (polls.incrementAndGet() == 8) {
                 fabric.wakeup();
-                Waits.until(
-                        "the standby thread has found the role held, and sleeps",
-                        () -> fabric.standbyNs.size() > waits && fabric.isAnyAsleep());
+                Waits.until("the standby thread has found the role held", () -> fabric.standbyNs.size() > waits);
+                fabric.keepStandby(true);
             }
             assertThat(polls).hasValueLessThan(100);
         };
         role.release();
         assertThat(polls).as("polls of the leaving thread").hasValue(8);
+        fabric.keepStandby(false);
         int all = fabric.polls.get();
         Waits.until("the standby thread polls", () -> fabric.polls.get() > all);
         endless.set(false);
