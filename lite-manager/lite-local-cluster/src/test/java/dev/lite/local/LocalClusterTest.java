@@ -467,7 +467,7 @@ class LocalClusterTest {
 
     /** For example another cluster that is started at the same time. */
     @Test
-    void aNodeWhosePortIsTakenBeforeItListensThereStartsWithAnother() throws Exception {
+    void aNodeWhosePortIsTakenBeforeItListensThereStartsWithAnother() throws IOException {
         try (LocalCluster cluster = fakes().nodes(1)
                         .fixedPorts(true)
                         .nodeProperty("fake.node-1", "loses-its-port-once")
@@ -479,9 +479,9 @@ class LocalClusterTest {
             Waits.until("it has a port", () -> portIn(command) != 0);
             int taken = portIn(command);
             try (ServerSocket other = new ServerSocket(taken, 50, InetAddress.getLoopbackAddress())) {
-                assertThat(starting.get(Waits.seconds(60).toSeconds(), TimeUnit.SECONDS)
-                                .isAlive())
-                        .isTrue();
+                assertThat(starting)
+                        .succeedsWithin(Waits.seconds(60))
+                        .satisfies(node -> assertThat(node.isAlive()).isTrue());
                 assertThat(other.isClosed()).isFalse();
             }
             assertThat(cluster.workDirectory().resolve("ready").resolve("port-of-node-1"))

@@ -152,8 +152,21 @@ class LanePollingTest {
         }
     }
 
+    /** Takes the frames that the lane sends by itself, such as acknowledgements. */
+    private abstract static class ReceivingWire extends QuietWire {
+        @Override
+        public long send(long address, long length) {
+            return length;
+        }
+
+        @Override
+        public long sendVector(long iovec, int count) {
+            throw new AssertionError("nothing is sent");
+        }
+    }
+
     /** As an encrypting wire whose peer sends a long payload, one byte in each record. */
-    private static final class SingleBytesWire extends QuietWire {
+    private static final class SingleBytesWire extends ReceivingWire {
         private final MemorySegment header;
         long records;
 
@@ -174,20 +187,10 @@ class LanePollingTest {
         public long records() {
             return records;
         }
-
-        @Override
-        public long send(long address, long length) {
-            return length;
-        }
-
-        @Override
-        public long sendVector(long iovec, int count) {
-            throw new AssertionError("nothing is sent");
-        }
     }
 
     /** As an encrypting wire: receives at most one record at a time, and keeps what there was no room for. */
-    private static final class RecordsWire extends QuietWire {
+    private static final class RecordsWire extends ReceivingWire {
         private final ArrayDeque<MemorySegment> left;
         private boolean drained;
 
@@ -214,16 +217,6 @@ class LanePollingTest {
         @Override
         public boolean isDrained() {
             return drained;
-        }
-
-        @Override
-        public long send(long address, long length) {
-            return length;
-        }
-
-        @Override
-        public long sendVector(long iovec, int count) {
-            throw new AssertionError("nothing is sent");
         }
     }
 

@@ -302,8 +302,7 @@ public final class PollRole implements AutoCloseable {
             }
             armed = armAndFree(soon);
             soon = false;
-            // Either this thread sees here that the standby thread was woken in vain, or that one sees that the role is
-            // free.
+            // Either this thread sees here that the standby thread found the role held, or that one finds it free.
         } while (missed && takeFree());
         return armed;
     }

@@ -15,7 +15,7 @@ abstract class ParkingWait implements PollingHelp.Wait {
         this.over = over;
     }
 
-    /** Whether the wait goes on: it is not over, and the thread was not interrupted. */
+    /** Whether the thread must still wait: its wait is not over, and nobody has interrupted it. */
     public final boolean isWaiting() {
         return !over.getAsBoolean() && !thread.isInterrupted();
     }
