@@ -21,14 +21,26 @@ final class Appender {
     private final Segments segments;
     private final Writers writers;
     private final Duration deadline;
+    /** How long an operation waits for its node; at most the deadline, since nothing needs more. */
+    private final long operationNs;
 
-    /** @param ended completes when the session has ended for ever */
-    Appender(CompletableFuture<String> ended, String log, Segments segments, Writers writers, Duration deadline) {
+    /**
+     * @param ended completes when the session has ended for ever
+     * @param operation the deadline of the session
+     */
+    Appender(
+            CompletableFuture<String> ended,
+            String log,
+            Segments segments,
+            Writers writers,
+            Duration deadline,
+            Duration operation) {
         this.ended = ended;
         this.log = log;
         this.segments = segments;
         this.writers = writers;
         this.deadline = deadline;
+        operationNs = (operation.compareTo(deadline) < 0 ? operation : deadline).toNanos();
     }
 
     /** Returns the position of the frame's first transaction. */
@@ -49,7 +61,7 @@ final class Appender {
                     return position;
                 }
             } catch (LiteException e) {
-                retry = retry == null ? new Retry(frame.beganNs()) : retry;
+                retry = retry == null ? new Retry(startNs(frame, e)) : retry;
                 retry.pauseAfter(e);
                 LiteException unused = writers.check(); // the session may be a new one
                 if (retry.isOver(e)) { // the check, too, has waited for the node
@@ -60,7 +72,7 @@ final class Appender {
     }
 
     private void check(Frame frame) {
-        Retry start = new Retry(frame.beganNs());
+        Retry start = new Retry(frame.delayedSinceNs());
         LiteException failure = writers.check();
         if (failure != null && start.isLate()) {
             throw new LiteTimeoutException(
@@ -68,6 +80,15 @@ final class Appender {
                             .formatted(log, deadline, failure.getMessage()),
                     failure);
         }
+    }
+
+    /**
+     * When the commit that failed has begun. An append that nothing delays does not read the clock, which would take a
+     * sixth of its time. A timeout comes when an operation has waited as long as the session lets it. Other errors may
+     * come at once or late, and count as if they came at once.
+     */
+    private long startNs(Frame frame, LiteException error) {
+        return frame.delayedSinceNs(error.code() == LiteException.Code.TIMEOUT ? operationNs : 0);
     }
 
     /** Returns the position, or -1 if a reader sealed the slot. Throws only if the transaction is not in the log, or uncertain. */
@@ -104,14 +125,14 @@ final class Appender {
             // cleaner.
             return -1;
         } catch (LiteException e) {
-            before = decideAgain(segment, slot, word, e, frame.beganNs());
+            before = decideAgain(segment, slot, word, e, startNs(frame, e));
         }
         return before == 0 || before == word ? LogPosition.of(segment.number, slot, 0) : -1;
     }
 
     private Segment successor(@Nullable Segment full, Frame frame) {
-        long passedNs = System.nanoTime() - frame.beganNs();
-        return segments.successor(full, deadline.toNanos() - passedNs);
+        long delayedNs = System.nanoTime() - frame.delayedSinceNs();
+        return segments.successor(full, deadline.toNanos() - delayedNs);
     }
 
     /** Marks the slot of a reservation that had no room, so that readers need not wait for it. */

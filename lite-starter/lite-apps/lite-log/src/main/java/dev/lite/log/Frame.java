@@ -28,7 +28,8 @@ final class Frame {
     private int transactions;
     private int lastEntry = -1;
     private int commits;
-    private long beganNs;
+    private boolean delayed;
+    private long delayedSinceNs;
 
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.nativeOrder());
 
@@ -117,14 +118,23 @@ final class Frame {
         return (commits++ & CHECK_MASK) == 0;
     }
 
-    /** A commit begins. */
+    /** A commit begins, which nothing has delayed yet. */
     void beginCommit() {
-        beganNs = System.nanoTime();
+        delayed = false;
     }
 
-    /** When the commit began, of {@link System#nanoTime}. */
-    long beganNs() {
-        return beganNs;
+    /** Since when something delays the commit: the time of the first call. Others need no time. */
+    long delayedSinceNs() {
+        return delayedSinceNs(0);
+    }
+
+    /** {@link #delayedSinceNs()} if a first step has waited so long already. */
+    long delayedSinceNs(long waitedNs) {
+        if (!delayed) {
+            delayed = true;
+            delayedSinceNs = System.nanoTime() - waitedNs;
+        }
+        return delayedSinceNs;
     }
 
     /** Marks the last entry as the end of a transaction. */

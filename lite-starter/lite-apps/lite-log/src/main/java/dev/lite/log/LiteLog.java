@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Deadlines.</b> An append waits for a node, for memory, for the directory, for other appends and for
  * the outcome of its commit up to the deadline of {@link LiteLogs}, in all: after that it begins nothing
- * more. Each operation on memory in it has the deadline of the session, so the last one may end later.
+ * more. Each operation on memory in it has the deadline of the session, so the last one may end later. If the
+ * first one finds its node unreachable only at its deadline, the append begins once more.
  *
  * <p><b>Errors.</b> {@link AppendUncertainException} when the outcome of a commit stays unknown. Any other {@link LogException} or {@link
  * dev.lite.api.LiteException} of an append means that the transaction is not in the log. {@link LogStateException} when the log is
@@ -75,7 +76,7 @@ public final class LiteLog implements AutoCloseable {
         locks = new LogLocks(lite.sync(), metadata.log, deadline);
         consumers = new Consumers(metadata, locks);
         writers = new Writers(lite, metadata, this::endPosition);
-        appender = new Appender(ended, metadata.log, segments, writers, deadline);
+        appender = new Appender(ended, metadata.log, segments, writers, deadline, lite.deadline());
         transactionBytesMax = segments.geometry().transactionUnitsMax() * Segment.UNIT_BYTES;
         batches = new BatchAppender(metadata.log, appender, transactionBytesMax, deadline);
     }
