@@ -18,6 +18,9 @@ final class BounceBuffer extends PollWaiter {
     final AtomicInteger state = new AtomicInteger(FREE);
     private volatile long context;
 
+    /** How many buffers behind this one belong to it, and are released with it. Written by its owner. */
+    int followers;
+
     /** The access without a waiting thread that posted it, if any. */
     volatile @Nullable PendingAccess pending;
 

@@ -84,6 +84,21 @@ final class BounceBuffers {
         return null;
     }
 
+    /**
+     * Adds those of the next buffers to a buffer that are free, until one is not. The thread has just taken it.
+     *
+     * @param most the largest number of buffers together
+     * @return the number of buffers, which have one range of memory
+     */
+    int extend(BounceBuffer buffer, int most) {
+        int count = 1;
+        while (count < most && buffer.index + count < buffers.length && buffers[buffer.index + count].takeIfFree()) {
+            count++;
+        }
+        buffer.followers = count - 1;
+        return count;
+    }
+
     boolean hasFree() {
         for (BounceBuffer buffer : buffers) {
             if (buffer.isFree()) {
@@ -133,6 +148,14 @@ final class BounceBuffers {
     }
 
     void release(BounceBuffer buffer) {
+        int last = buffer.index + buffer.followers;
+        buffer.followers = 0;
+        for (int index = buffer.index; index <= last; index++) {
+            releaseOne(buffers[index]);
+        }
+    }
+
+    private void releaseOne(BounceBuffer buffer) {
         if (buffer.state.getAndSet(BounceBuffer.FREE) == BounceBuffer.FREE) {
             throw new IllegalStateException("bounce buffer %d was released twice".formatted(buffer.index));
         }

@@ -23,7 +23,6 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
-import java.util.Objects;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -31,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * {@link RemoteMemory} over a fabric's posts. Data passes through bounce buffers of {@value #BUFFER_BYTES} bytes in the
- * registered arena. One operation posts up to {@value #PIPELINE} buffers at once. A caller that gives up at its
+ * registered arena; {@link LongTransfer} uses several of them. A caller that gives up at its
  * deadline leaves its buffers to the driver; they return when their posts complete. So a late transfer never touches a
  * caller's memory.
  *
@@ -49,9 +48,6 @@ public final class PostedMemory implements RemoteMemory {
     private static final int BUFFERS_MIN = 32;
     /** {@link #BUFFERS_MAX} take one part in this many of the arena at most. */
     private static final int ARENA_PART = 16;
-
-    /** One mebibyte: the caller blocks once for all of it, not once for each piece. */
-    private static final int PIPELINE = 16;
 
     private static final long BUSY_PAUSE_NS = 20_000;
 
@@ -279,44 +275,7 @@ public final class PostedMemory implements RemoteMemory {
             transferPiece(peer, offset, local, localOffset, length, operation, deadline);
             return;
         }
-        @Nullable BounceBuffer[] window = new @Nullable BounceBuffer[PIPELINE];
-        long posted = 0;
-        long done = 0;
-        try {
-            while (done < length) {
-                while (posted < length && window[slot(posted)] == null) {
-                    long piece = Math.min(BUFFER_BYTES, length - posted);
-                    // Wait for a buffer only when holding none: waiting while holding some could deadlock.
-                    BounceBuffer buffer = posted == done
-                            ? buffers.take(operation, peer.hello().node(), deadline)
-                            : buffers.takeIfFree();
-                    if (buffer == null) {
-                        break;
-                    }
-                    window[slot(posted)] = buffer;
-                    if (operation == Operation.WRITE) {
-                        RawMemory.copyFrom(local, localOffset + posted, buffer.address, piece);
-                    }
-                    post(peer, buffer, operation, offset + posted, piece, 0, 0, deadline, false);
-                    posted += piece;
-                }
-                BounceBuffer oldest = Objects.requireNonNull(window[slot(done)]);
-                await(oldest, peer, operation, deadline, false);
-                long piece = Math.min(BUFFER_BYTES, length - done);
-                if (operation == Operation.READ) {
-                    RawMemory.copyTo(oldest.address, local, localOffset + done, piece);
-                }
-                window[slot(done)] = null;
-                buffers.release(oldest);
-                done += piece;
-            }
-        } finally {
-            for (BounceBuffer buffer : window) {
-                if (buffer != null) {
-                    buffers.abandon(buffer);
-                }
-            }
-        }
+        new LongTransfer(this, buffers, peer, operation, offset, local, localOffset, length, deadline).run();
     }
 
     /** Transfers bytes that fit into one buffer; allocates nothing. */
@@ -370,10 +329,6 @@ public final class PostedMemory implements RemoteMemory {
         return peer.hello().arenaId().equals(arena);
     }
 
-    private static int slot(long position) {
-        return (int) (position / BUFFER_BYTES) % PIPELINE;
-    }
-
     private long atomic(
             int node, UUID arena, long offset, Operation operation, long first, long second, Deadline deadline) {
         Peer peer = awaitPeer(node, arena, null, deadline);
@@ -408,7 +363,7 @@ public final class PostedMemory implements RemoteMemory {
      * @param held whether the caller has the poll role; this method releases it before it throws
      * @return whether the caller still has the poll role
      */
-    private boolean post(
+    boolean post(
             Peer peer,
             BounceBuffer buffer,
             Operation operation,
@@ -447,7 +402,7 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     /** @param held whether the caller has the poll role; this method releases it */
-    private void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
+    void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
         if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
             if (Thread.currentThread().isInterrupted()) {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
