@@ -43,7 +43,8 @@ record Comparison(String title, List<Row> rows) {
         locks(all);
         onThreads(all, "reads", threads -> Workload.reads(threads, SMALL));
         onThreads(all, "adds", Workload::adds);
-        largeWrites(all);
+        large(all, Kind.READ);
+        large(all, Kind.WRITE);
         outstanding(all, Kind.READ);
         outstanding(all, Kind.WRITE);
         outstanding(all, Kind.CALL);
@@ -132,10 +133,15 @@ record Comparison(String title, List<Row> rows) {
         all.add(new Comparison(title, rows));
     }
 
-    private static void largeWrites(List<Comparison> all) {
-        Workload writes = Workload.outstanding(Kind.WRITE, 1, VERY_LARGE);
+    private static void large(List<Comparison> all, Kind kind) {
         all.add(of(
-                "writes-large", writes, ATTACHED_TCP, ATTACHED_TCP_PLAIN, EMBEDDED_TCP, EMBEDDED_TCP_PLAIN, SOCKETS));
+                kind.name().toLowerCase(Locale.ROOT) + "s-large",
+                Workload.outstanding(kind, 1, VERY_LARGE),
+                ATTACHED_TCP,
+                ATTACHED_TCP_PLAIN,
+                EMBEDDED_TCP,
+                EMBEDDED_TCP_PLAIN,
+                SOCKETS));
     }
 
     /** Asynchronous operations beside the same ones one at a time, and beside those of others. */
