@@ -10,8 +10,7 @@ import java.util.Objects;
 
 /**
  * A transfer of more bytes than one bounce buffer holds, over one connection. It posts pieces of several adjacent buffers: over TCP,
- * each piece costs a frame, an acknowledgement, and mostly a wake-up of the other side. Two pieces at least, so that the other side
- * receives one while this side copies the next.
+ * each piece costs a frame, an acknowledgement, and mostly a wake-up of the other side.
  *
  * <p>The thread holds the poll role from its first post until it waits, if the role is free. Otherwise the first acknowledgement
  * would wake the standby thread, to which the other pieces would be left: a third thread on the two processors of two nodes.
@@ -22,7 +21,10 @@ final class LongTransfer {
     /** One mebibyte is in flight at most: a caller blocks once for all of it, not once for each piece. */
     private static final int BUFFERS_MAX = 16;
 
-    private static final int PIECE_BUFFERS_MAX = BUFFERS_MAX / 2;
+    /** The other side receives one piece while this side copies the next. */
+    private static final int PARTS_OF_WRITE = 2;
+    /** This side copies one piece while the other one sends the next. More, since this begins only when the first has come. */
+    private static final int PARTS_OF_READ = 4;
 
     private final PostedMemory memory;
     private final BounceBuffers buffers;
@@ -67,11 +69,12 @@ final class LongTransfer {
         this.localOffset = localOffset;
         this.length = length;
         this.deadline = deadline;
-        this.pieceBuffers = Math.min(PIECE_BUFFERS_MAX, buffersFor((length + 1) / 2));
+        int parts = operation == Operation.READ ? PARTS_OF_READ : PARTS_OF_WRITE;
+        this.pieceBuffers = Math.min(BUFFERS_MAX / parts, buffersFor(Math.ceilDiv(length, parts)));
     }
 
     private static int buffersFor(long bytes) {
-        return (int) Math.min(BUFFERS_MAX, (bytes + PostedMemory.BUFFER_BYTES - 1) / PostedMemory.BUFFER_BYTES);
+        return (int) Math.min(BUFFERS_MAX, Math.ceilDiv(bytes, PostedMemory.BUFFER_BYTES));
     }
 
     /** Returns after the transfer; throws if it failed or the deadline passed. The memory is not used any more then. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrUnavailableException;
@@ -35,9 +36,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -133,6 +136,59 @@ class PostedMemoryTest {
                         .isTrue();
                 memory.read(1, far.id(), 0, bytes, 0, 8, soon());
             }
+        });
+    }
+
+    @Test
+    void longTransfersUseWhatBuffersAreFreeAndMoveAllBytes() throws IOException {
+        long seed = seed();
+        Random random = new Random(seed);
+        withTwoNodes(new SimulatedNetwork(SimulatedOptions.seeded(seed)).provider(), (memory, far) -> {
+            BounceBuffers buffers = Inside.field(memory, "buffers", BounceBuffers.class);
+            memory.fetchAdd(1, far.id(), word(far), 0, soon()); // connects
+            for (int round = 0; round < 20; round++) {
+                List<BounceBuffer> taken = new ArrayList<>();
+                for (BounceBuffer buffer : buffers.all()) {
+                    if (taken.size() < memory.buffers() - 1 && random.nextInt(20) < round && buffer.takeIfFree()) {
+                        taken.add(buffer);
+                    }
+                }
+                int length = random.nextInt(1, 25 * PostedMemory.BUFFER_BYTES);
+                byte[] bytes = new byte[length];
+                random.nextBytes(bytes);
+                byte[] found = new byte[length];
+                memory.write(1, far.id(), 8, MemorySegment.ofArray(bytes), 0, length, null, soon());
+                memory.read(1, far.id(), 8, MemorySegment.ofArray(found), 0, length, soon());
+                assertThat(Arrays.equals(found, bytes))
+                        .as("seed %d, %d bytes beside %d taken buffers", seed, length, taken.size())
+                        .isTrue();
+                taken.forEach(buffers::release);
+            }
+            assertThat(memory.close(soon())).as("all buffers are free").isTrue();
+        });
+    }
+
+    @Test
+    void aLongTransferThatFailsReturnsAllItsBuffers() throws IOException {
+        long seed = seed();
+        SimulatedOptions breaks = SimulatedOptions.seeded(seed).withFaults(0.03, 0, Duration.ofNanos(1));
+        withTwoNodes(new SimulatedNetwork(breaks).provider(), (memory, far) -> {
+            MemorySegment bytes = MemorySegment.ofArray(new byte[40 * PostedMemory.BUFFER_BYTES]);
+            int failed = 0;
+            for (int step = 0; step < 40 || failed < 20; step++) {
+                Deadline deadline = Deadline.in(Duration.ofNanos(step % 2 == 0 ? 50_000_000 : 200_000));
+                try {
+                    if (step % 4 < 2) {
+                        memory.write(1, far.id(), 8, bytes, 0, bytes.byteSize(), null, deadline);
+                    } else {
+                        memory.read(1, far.id(), 8, bytes, 0, bytes.byteSize(), deadline);
+                    }
+                } catch (LiteException e) {
+                    failed++;
+                }
+            }
+            assertThat(memory.awaitGivenUp(soon())).as("seed %d", seed).isTrue();
+            assertThat(memory.close(soon())).as("seed %d: all buffers are free", seed).isTrue();
         });
     }
 
