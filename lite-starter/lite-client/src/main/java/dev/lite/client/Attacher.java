@@ -98,6 +98,12 @@ final class Attacher {
                 answer.carrier().closeDescriptors();
                 throw notWelcome(socket, answer.message());
             }
+            if (answer.carrier().lacksDescriptors()) {
+                answer.carrier().closeDescriptors();
+                throw new SessionLostException(
+                        "attaching to the node at %s failed: this process has no file descriptor left for the session's memory"
+                                .formatted(socket));
+            }
             SharedMemory memory = map(socket, welcome, answer);
             try {
                 channel.setTimeout(0, SEND_TIMEOUT_NS);

@@ -42,6 +42,9 @@ import org.slf4j.LoggerFactory;
 final class ClientChannels {
     private static final Logger LOG = LoggerFactory.getLogger(ClientChannels.class);
 
+    /** In place of the descriptor of a channel, when this process has reached its limit of open ones. */
+    static final int NO_DESCRIPTOR = -1;
+
     private static final long RETIRE_PAUSE_NS_MIN = 100_000;
     private static final long RETIRE_PAUSE_NS_MAX = 50_000_000;
     /**
@@ -190,7 +193,9 @@ final class ClientChannels {
     }
 
     private void refuse(int descriptor, long number) {
-        Linux.closeDescriptor(descriptor);
+        if (descriptor != NO_DESCRIPTOR) {
+            Linux.closeDescriptor(descriptor);
+        }
         tellClosed(number);
     }
 
@@ -202,6 +207,13 @@ final class ClientChannels {
             long number,
             Function<SharedMemory, T> ofMemory,
             BiFunction<SharedMemory, LinkSocket, T> ofConnection) {
+        if (descriptor == NO_DESCRIPTOR) {
+            LOG.warn(
+                    "cannot use channel {} of node {}: this process has no file descriptor left",
+                    number,
+                    session.nodeName());
+            return null;
+        }
         try {
             return keys == null
                     ? ofMemory.apply(SharedMemory.fromDescriptor(descriptor, area.bytes(), true))

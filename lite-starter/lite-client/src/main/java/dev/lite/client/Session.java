@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.OsException;
+import dev.lite.os.Received;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.async.AsyncOperations;
@@ -217,7 +218,7 @@ final class Session {
                     reason = goodbye.reason();
                     break;
                 }
-                read(received.message(), received.carrier().descriptors());
+                read(received.message(), received.carrier());
             }
         } catch (ProtocolException invalid) {
             reason = "the node violated the protocol: " + invalid.getMessage();
@@ -228,17 +229,20 @@ final class Session {
         }
     }
 
-    private void read(SessionMessage message, int[] descriptors) throws ProtocolException {
+    private void read(SessionMessage message, Received carrier) throws ProtocolException {
         boolean expected = message instanceof ChannelOpened || message instanceof ChannelOffered;
+        boolean there = expected && !carrier.lacksDescriptors();
+        int[] descriptors = carrier.descriptors();
         ClientChannels.requireDescriptors(
-                descriptors, expected ? 1 : 0, message.getClass().getSimpleName());
+                descriptors, there ? 1 : 0, message.getClass().getSimpleName());
+        int descriptor = there ? descriptors[0] : ClientChannels.NO_DESCRIPTOR;
         switch (message) {
-            case ChannelOffered offered -> channels.offered(offered, descriptors[0]);
+            case ChannelOffered offered -> channels.offered(offered, descriptor);
             case ChannelEnded ended -> channels.ended(ended);
             case ChannelRetired retired -> channels.retired(retired);
             case Reply reply -> {
                 if (reply instanceof ChannelOpened opened) {
-                    channels.opened(opened, descriptors[0]);
+                    channels.opened(opened, descriptor);
                 }
                 requests.reply(reply);
             }

@@ -73,9 +73,14 @@ final class MessageHeader {
         memory.set(JAVA_INT, FLAGS, 0);
     }
 
-    /** Whether data or descriptors were truncated. */
-    boolean truncated() {
-        return (memory.get(JAVA_INT, FLAGS) & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+    /** Whether the data did not fit into its buffer. */
+    boolean isDataTruncated() {
+        return (memory.get(JAVA_INT, FLAGS) & MSG_TRUNC) != 0;
+    }
+
+    /** Whether more descriptors came than are in {@link #descriptors}. */
+    boolean lacksDescriptors() {
+        return (memory.get(JAVA_INT, FLAGS) & MSG_CTRUNC) != 0;
     }
 
     /** The received descriptors. Only one socket option is set, so there is at most one control message. */

@@ -126,7 +126,8 @@ public final class UnixSocket extends Pollable {
      * Receives one message. Blocks until a message arrives, the peer closes, {@link #shutdown}, or the receive timeout.
      *
      * @param buffer native memory for the message, which stays open during the call
-     * @return the message, or {@link Received#isEnd} when the peer closed or died
+     * @return the message, or {@link Received#isEnd} when the peer closed or died; without the descriptors that
+     *     this process could not open: see {@link Received#lacksDescriptors}
      * @throws OsException EMSGSIZE when the message is longer than the buffer or carries more than {@value
      *     #DESCRIPTORS_MAX} descriptors (it is dropped and its descriptors are closed), EAGAIN after the timeout, EBADF
      *     when this socket is closed
@@ -157,8 +158,10 @@ public final class UnixSocket extends Pollable {
             if (length < 0) {
                 throw new OsException("recvmsg(%s)".formatted(descriptor.name()), state.errno());
             }
-            var received = new Received((int) length, state.message.descriptors());
-            if (state.message.truncated()) {
+            var received = new Received((int) length, state.message.descriptors(), state.message.lacksDescriptors());
+            // If fewer came than fit here, the process has reached its own limit.
+            boolean tooMany = received.lacksDescriptors() && received.descriptors().length == DESCRIPTORS_MAX;
+            if (state.message.isDataTruncated() || tooMany) {
                 received.closeDescriptors();
                 throw new OsException(
                         "recvmsg(%s)".formatted(descriptor.name()),

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.lite.testing.NoDescriptors;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -127,6 +128,26 @@ class UnixSocketTest {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> pair.client().send(buffer, 1, new int[UnixSocket.DESCRIPTORS_MAX + 1]))
                     .withMessageContaining("at most 16");
+        }
+    }
+
+    @Test
+    void aMessageComesWithoutItsDescriptorsIfTheProcessHasNoneLeft() throws IOException {
+        try (var pair = pair();
+                var memory = SharedMemory.createMemfd("none-left-test", 4096)) {
+            pair.client().send(text("first"), 5, memory.descriptor());
+            pair.server().receive(buffer).closeDescriptors();
+            pair.client().send(text("with one"), 8, memory.descriptor());
+            var received = NoDescriptors.during(() -> pair.server().receive(buffer));
+            assertThat(received.length()).isEqualTo(8);
+            assertThat(received.descriptors()).isEmpty();
+            assertThat(received.lacksDescriptors()).isTrue();
+            assertThat(openDescriptorsOf("none-left-test")).isOne();
+            pair.client().send(text("next"), 4, memory.descriptor());
+            var next = pair.server().receive(buffer);
+            assertThat(next.descriptors()).hasSize(1);
+            assertThat(next.lacksDescriptors()).isFalse();
+            next.closeDescriptors();
         }
     }
 

@@ -40,16 +40,24 @@ final class PassedDescriptors {
         }
     }
 
-    /** Keeps the descriptor of a message. Returns false if the message is not a valid pass; it is not used then. */
+    /**
+     * Keeps the descriptor of a message, or drops its tag if this process has reached its limit of open ones.
+     * Returns false if the message is not a valid pass; it is not used then.
+     */
     boolean add(MemorySegment message, Received received) {
         if (received.length() != MESSAGE_BYTES
-                || received.descriptors().length != 1
+                || received.descriptors().length != (received.lacksDescriptors() ? 0 : 1)
                 || message.get(JAVA_LONG, 0) != ShmHandshake.MAGIC
                 || message.get(JAVA_INT, 8) != ShmHandshake.VERSION
                 || message.get(JAVA_INT, 12) != ShmHandshake.PASS) {
             return false;
         }
-        arrivals.keep(message.get(JAVA_LONG, 16), received.descriptors()[0]);
+        long tag = message.get(JAVA_LONG, 16);
+        if (received.lacksDescriptors()) {
+            arrivals.drop(tag);
+        } else {
+            arrivals.keep(tag, received.descriptors()[0]);
+        }
         return true;
     }
 

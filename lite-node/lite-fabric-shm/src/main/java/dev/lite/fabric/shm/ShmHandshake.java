@@ -234,6 +234,10 @@ final class ShmHandshake implements AutoCloseable {
         if (received.isEnd()) {
             throw new HandshakeException("the peer closed the connection before it answered");
         }
+        if (received.lacksDescriptors()) {
+            received.closeDescriptors();
+            throw new HandshakeException("this process has no file descriptor left for those of the peer");
+        }
         return new Passed(received);
     }
 

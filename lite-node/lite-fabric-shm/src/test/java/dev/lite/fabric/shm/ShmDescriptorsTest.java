@@ -6,6 +6,7 @@ import dev.lite.fabric.driver.Arrivals;
 import dev.lite.os.Linux;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.testing.NoDescriptors;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -85,6 +86,27 @@ class ShmDescriptorsTest {
             Linux.closeDescriptor(last);
             toA.close();
             assertThat(TestNode.openDescriptors()).isLessThanOrEqualTo(before);
+        }
+    }
+
+    @Test
+    void aPassForWhichThisProcessHasNoDescriptorLeftEndsItsWaitAndNotTheConnection() {
+        try (var a = new TestNode(directory, "a");
+                var b = new TestNode(directory, "b")) {
+            var toB = a.connectTo(b);
+            var toA = b.accepted.getFirst();
+            assertThat(toB.passDescriptor(1, a.memory.descriptor())).isTrue();
+            Linux.closeDescriptor(toA.takeDescriptor(1, TestNode.nanos(20)));
+            int taken = NoDescriptors.during(() -> {
+                var waits = CompletableFuture.supplyAsync(() -> toA.takeDescriptor(2, TestNode.nanos(20)));
+                boolean unused = toB.passDescriptor(2, a.memory.descriptor());
+                return waits.join();
+            });
+            assertThat(taken).isEqualTo(-1);
+            assertThat(toB.passDescriptor(3, a.memory.descriptor())).isTrue();
+            int next = toA.takeDescriptor(3, TestNode.nanos(20));
+            assertThat(next).isNotEqualTo(-1);
+            Linux.closeDescriptor(next);
         }
     }
 }
