@@ -157,13 +157,31 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Starts the manager and every node that is not running, and waits until all are ready. The nodes start as soon as they
-     * can reach ZooKeeper.
+     * Starts the manager and every node that is not running, and waits until all are ready. The nodes start as
+     * soon as they can reach ZooKeeper. If another process took a port of the manager meanwhile, starts all of
+     * them once more, with another port.
      *
      * @param progress receives a line for each process that is ready, on this thread
      * @throws ProcessFailedException when a process ends before it is ready, or makes no progress
      */
     public void up(Consumer<String> progress) {
+        List<Integer> stopped = stoppedNodes();
+        try {
+            up(stopped, progress);
+        } catch (ProcessFailedException e) {
+            if (!hasManagerEnded(1)) {
+                throw e;
+            }
+            killNodes(stopped); // they have no ZooKeeper, or took the server of another process for it
+            if (!hasManagerLostPort(1)) {
+                throw e;
+            }
+            progress.accept("Another process took a port of the manager; starting once more, with another port");
+            up(stopped, progress);
+        }
+    }
+
+    private void up(List<Integer> numbers, Consumer<String> progress) {
         progress.accept("Starting the manager");
         LocalProcess manager = launchManager(1);
         if (manager.awaitReadyOr(this::isZooKeeperUp, config.startDeadline())) {
@@ -173,8 +191,19 @@ public final class LocalCluster implements AutoCloseable {
                 .formatted(STARTS_MAX == 1 ? "one process" : STARTS_MAX + " processes"));
         List<Callable<LocalProcess>> starts = new ArrayList<>();
         starts.add(() -> awaitManager(manager));
-        stoppedNodes().forEach(number -> starts.add(() -> startNode(number)));
+        numbers.forEach(number -> starts.add(() -> startNode(number)));
         awaitAll(starts, started -> progress.accept(line(started, started == manager)));
+    }
+
+    private void killNodes(List<Integer> numbers) {
+        synchronized (lock) {
+            for (int number : numbers) {
+                LocalProcess node = nodes.get(number);
+                if (node != null) {
+                    node.kill();
+                }
+            }
+        }
     }
 
     private String line(LocalProcess started, boolean isManager) {
@@ -198,7 +227,8 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Starts the manager and waits until it is ready. After {@link #killManager} it restarts with the same port and data.
+     * Starts the manager and waits until it is ready. After {@link #killManager} it restarts with the same port
+     * and data. If another process took one of its ports meanwhile, starts it once more, with another port.
      *
      * @throws ProcessFailedException when the process ends before it is ready, or makes no progress
      */
@@ -213,12 +243,51 @@ public final class LocalCluster implements AutoCloseable {
      * @param number from 1
      */
     public LocalProcess startManager(int number) {
-        return awaitManager(launchManager(number));
+        try {
+            return awaitManager(launchManager(number));
+        } catch (ProcessFailedException e) {
+            if (!hasManagerLostPort(number)) {
+                throw e;
+            }
+            return awaitManager(launchManager(number));
+        }
+    }
+
+    private static String managerName(int number) {
+        return number == 1 ? "manager" : "manager-" + number;
+    }
+
+    private boolean hasManagerEnded(int number) {
+        synchronized (lock) {
+            LocalProcess manager = managers.get(number);
+            return manager != null && !manager.isAlive();
+        }
+    }
+
+    /**
+     * Whether another process has a port of a manager that has ended. If so, the manager's next start gets
+     * another. But ZooKeeper keeps its port while other processes of the cluster use it.
+     */
+    private boolean hasManagerLostPort(int number) {
+        synchronized (lock) {
+            if (!hasManagerEnded(number)) {
+                return false;
+            }
+            boolean isLost = hasLostPort(managerName(number));
+            String address = number == 1 && config.zookeeper() == null ? zookeeper : null;
+            if (address != null
+                    && !Ports.isFree(port(address))
+                    && processes().stream().noneMatch(LocalProcess::isAlive)) {
+                zookeeper = null;
+                isLost = true;
+            }
+            return isLost;
+        }
     }
 
     private LocalProcess launchManager(int number) {
         synchronized (lock) {
-            String managerName = number == 1 ? "manager" : "manager-" + number;
+            String managerName = managerName(number);
             requireDown(managers.get(number), managerName);
             Path readyFile = readyFile(managerName);
             int port = portOf.computeIfAbsent(managerName, key -> config.managerPort(ports, number));
@@ -287,6 +356,7 @@ public final class LocalCluster implements AutoCloseable {
             throw new ProcessFailedException("interrupted while starting the processes", e);
         } finally {
             threads.shutdownNow(); // ends the waits for other processes after a failure
+            threads.close(); // and none is launched later
         }
     }
 
@@ -314,16 +384,20 @@ public final class LocalCluster implements AutoCloseable {
         return started;
     }
 
-    /**
-     * Whether another process has the port of a node that has ended. If so, the node's next start gets
-     * another.
-     */
+    /** Whether another process has the port of a node that has ended. If so, the node's next start gets another. */
     private boolean hasLostPort(int number) {
         synchronized (lock) {
-            Integer port = portOf.get(nodeName(number));
-            boolean isLost = port != null && port != 0 && !isRunning(number) && !Ports.isFree(port);
+            return !isRunning(number) && hasLostPort(nodeName(number));
+        }
+    }
+
+    /** The same for any process that has ended. */
+    private boolean hasLostPort(String process) {
+        synchronized (lock) {
+            Integer port = portOf.get(process);
+            boolean isLost = port != null && port != 0 && !Ports.isFree(port);
             if (isLost) {
-                portOf.remove(nodeName(number));
+                portOf.remove(process);
             }
             return isLost;
         }

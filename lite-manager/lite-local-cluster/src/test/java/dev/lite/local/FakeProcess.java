@@ -64,17 +64,8 @@ public final class FakeProcess {
                 listen(properties).accept();
                 System.exit(3);
             }
-            case "loses-its-port-once" -> {
-                // Like two starts that choose the same port at the same time.
-                Path lost = Path.of(properties.get("lite.ready-file")).resolveSibling("port-of-" + name);
-                if (!Files.exists(lost)) {
-                    int port = Integer.parseInt(properties.get("server.port"));
-                    awaitServer(port);
-                    Files.writeString(lost, Integer.toString(port));
-                    System.err.println("Web server failed to start. Port " + port + " was already in use.");
-                    System.exit(1);
-                }
-            }
+            case "loses-its-port-once" -> loseOnce("server.port", name, properties);
+            case "loses-zookeepers-port-once" -> loseOnce("lite.manager.zookeeper.port", name, properties);
             case "slow" -> printFor(name, Long.parseLong(properties.get("fake.milliseconds")));
             case "stubborn" ->
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> await(TimeUnit.MINUTES.toSeconds(1))));
@@ -99,6 +90,19 @@ public final class FakeProcess {
     private static ServerSocket listen(Map<String, String> properties) throws IOException {
         int port = Integer.parseInt(properties.get("lite.manager.zookeeper.port"));
         return new ServerSocket(port, 50, InetAddress.getLoopbackAddress());
+    }
+
+    /** Like two starts that choose the same port at the same time. */
+    private static void loseOnce(String option, String name, Map<String, String> properties)
+            throws IOException, InterruptedException {
+        Path lost = Path.of(properties.get("lite.ready-file")).resolveSibling("port-of-" + name);
+        if (!Files.exists(lost)) {
+            int port = Integer.parseInt(properties.get(option));
+            awaitServer(port);
+            Files.writeString(lost, Integer.toString(port));
+            System.err.println("Port " + port + " was already in use.");
+            System.exit(1);
+        }
     }
 
     private static void awaitServer(int port) throws InterruptedException {

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class LocalClusterTest {
@@ -476,8 +477,8 @@ class LocalClusterTest {
             cluster.startManager();
             Future<LocalProcess> starting = starts.submit(() -> cluster.startNode(1));
             Path command = cluster.workDirectory().resolve("commands").resolve("node-1");
-            Waits.until("it has a port", () -> portIn(command) != 0);
-            int taken = portIn(command);
+            Waits.until("it has a port", () -> portIn(command, "server.port") != 0);
+            int taken = portIn(command, "server.port");
             try (ServerSocket other = new ServerSocket(taken, 50, InetAddress.getLoopbackAddress())) {
                 assertThat(starting)
                         .succeedsWithin(Waits.seconds(60))
@@ -486,13 +487,56 @@ class LocalClusterTest {
             }
             assertThat(cluster.workDirectory().resolve("ready").resolve("port-of-node-1"))
                     .hasContent(Integer.toString(taken));
-            assertThat(portIn(command)).isGreaterThan(taken);
+            assertThat(portIn(command, "server.port")).isGreaterThan(taken);
         }
     }
 
-    /** The port that a recorded command gives its process; 0 if it is not recorded yet. */
-    private static int portIn(Path command) {
-        String option = "--server.port=";
+    /** Nodes that take the other process's server for ZooKeeper start once more, too. */
+    @ParameterizedTest
+    @CsvSource({
+        "loses-its-port-once, server.port, true",
+        "loses-its-port-once, server.port, false",
+        "loses-zookeepers-port-once, lite.manager.zookeeper.port, true",
+        "loses-zookeepers-port-once, lite.manager.zookeeper.port, false"
+    })
+    void aManagerWhosePortIsTakenBeforeItListensThereStartsWithAnother(String mode, String option, boolean withNodes)
+            throws IOException {
+        try (LocalCluster cluster = fakes().nodes(2)
+                        .fixedPorts(true)
+                        .property("fake.manager", mode)
+                        .build();
+                ExecutorService starts = Executors.newSingleThreadExecutor()) {
+            Future<?> starting = starts.submit(() -> {
+                if (withNodes) {
+                    cluster.up(line -> {});
+                } else {
+                    cluster.startManager();
+                }
+            });
+            Path commands = cluster.workDirectory().resolve("commands");
+            Path command = commands.resolve("manager");
+            Waits.until("it has a port", () -> portIn(command, option) != 0);
+            int taken = portIn(command, option);
+            try (ServerSocket other = new ServerSocket(taken, 50, InetAddress.getLoopbackAddress())) {
+                assertThat(starting).succeedsWithin(Waits.seconds(60));
+                assertThat(other.isClosed()).isFalse();
+            }
+            assertThat(cluster.workDirectory().resolve("ready").resolve("port-of-manager"))
+                    .hasContent(Integer.toString(taken));
+            assertThat(portIn(command, option)).isGreaterThan(taken);
+            assertThat(cluster.processes()).hasSize(withNodes ? 3 : 1).allMatch(LocalProcess::isAlive);
+            if (withNodes) {
+                for (String node : List.of("node-1", "node-2")) {
+                    assertThat(Files.readAllLines(commands.resolve(node)))
+                            .contains("--lite.cluster.zookeeper=" + cluster.zookeeper());
+                }
+            }
+        }
+    }
+
+    /** The port that an option of a recorded command gives its process; 0 if it is not recorded yet. */
+    private static int portIn(Path command, String name) {
+        String option = "--%s=".formatted(name);
         try {
             return !Files.exists(command)
                     ? 0
