@@ -149,8 +149,13 @@ record LockedMethod(
     private String evaluate(Expression part, EvaluationContext context) {
         String text = part.getValue(context, String.class);
         if (text == null) {
-            throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null"
-                    .formatted(method.toGenericString(), part.getExpressionString()));
+            throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null%s"
+                    .formatted(
+                            method.toGenericString(),
+                            part.getExpressionString(),
+                            PARAMETER_NAMES.getParameterNames(method) == null
+                                    ? "; the parameters have no names, as the class was compiled without -parameters"
+                                    : ""));
         }
         return text;
     }

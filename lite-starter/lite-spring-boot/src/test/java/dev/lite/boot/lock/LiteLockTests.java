@@ -21,6 +21,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import kotlin.coroutines.Continuation;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -36,6 +37,8 @@ import org.springframework.core.Ordered;
 import org.springframework.http.HttpEntity;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.core.test.tools.SourceFile;
+import org.springframework.core.test.tools.TestCompiler;
 import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 
 class LiteLockTests {
@@ -193,6 +196,35 @@ class LiteLockTests {
     @Test
     void theCurrentLockIsTheInnermost() {
         withStock().run(context -> {
+    @Test
+    void anExpressionWhoseParameterHasNoNameIsRefusedWithTheReason() {
+        SourceFile withoutNames = SourceFile.of("""
+                package shop;
+
+                public class Unnamed implements java.util.function.Consumer<String> {
+                    @Override
+                    @dev.lite.boot.lock.LiteLock("stock/#{#article}")
+                    public void accept(String article) {}
+                }
+                """);
+        TestCompiler.forSystem().withSources(withoutNames).compile(compiled -> {
+            Consumer<String> unnamed = consumer(compiled.getInstance(Object.class, "shop.Unnamed"));
+            runner.withBean("unnamed", Consumer.class, () -> unnamed)
+                    .withPropertyValues("spring.aop.proxy-target-class=false")
+                    .run(
+                            context -> assertThatThrownBy(() ->
+                                            consumer(context.getBean("unnamed")).accept("tea"))
+                                    .isInstanceOf(IllegalArgumentException.class)
+                                    .hasMessageEndingWith(
+                                            "#{#article} of the name is null; the parameters have no names, as the class was compiled without -parameters"));
+        });
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Consumer<String> consumer(Object bean) {
+        return (Consumer<String>) bean;
+    }
+
             Stock stock = context.getBean(Stock.class);
             assertThat(stock.currentName()).isEqualTo("stock");
             assertThat(stock.run(stock::held)).containsExactly("outer", "stock");
