@@ -24,16 +24,20 @@ import org.springframework.aot.hint.annotation.Reflective;
  *
  * <p><b>Nesting.</b> A nested call under the same name, on the same thread, runs under the lock that is already held.
  *
- * <p><b>Order.</b> The lock encloses the bean's other advice: a transaction commits before the lock is released.
+ * <p><b>Order.</b> The lock encloses the bean's other advice: a transaction that the method begins commits
+ * before the lock is released. A transaction of its caller commits later, without the lock.
  *
  * <p><b>Limits.</b> A proxy of the bean acquires the lock, so calls from the bean to itself ({@code
  * this.take(…)}) do not acquire it. The start of the context fails if the method is private, static or final,
  * if it returns a future, a publisher, a {@code Callable} or another asynchronous result of Spring MVC, also in a
  * {@code ResponseEntity}, or if it or its class has Spring's {@code @Async}: the lock would not be held while
  * the method's work runs. Nor is it while the caller reads a {@link java.util.stream.Stream} or calls a lambda
- * that the method returned. It also fails if another proxy of the bean hides the annotation. If only the
- * returned object shows that its work is not done, such as the body of a {@code ResponseEntity<?>}, the call
- * fails after the method has run.
+ * that the method returned. It also fails if another proxy of the bean hides the annotation: one that Spring's
+ * AOP did not make, one around another, or one that is frozen. If only the returned object shows that its work
+ * is not done, such as the body of a {@code ResponseEntity<?>}, the call fails after the method has run.
+ *
+ * <p>Without an {@link dev.lite.api.LtSync}, such as with {@code lite.client.enabled=false}, methods run without
+ * their locks.
  */
 @Documented
 @Target(ElementType.METHOD)

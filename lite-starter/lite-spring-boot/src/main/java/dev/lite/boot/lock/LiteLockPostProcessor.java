@@ -16,7 +16,9 @@ import org.aopalliance.intercept.MethodInvocation;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.Advised;
 import org.springframework.aop.framework.AopInfrastructureBean;
+import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.framework.autoproxy.AbstractBeanFactoryAwareAdvisingPostProcessor;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.aop.support.DefaultPointcutAdvisor;
@@ -24,6 +26,7 @@ import org.springframework.aop.support.StaticMethodMatcherPointcut;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.AutowireCapableBeanFactory;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.MethodIntrospector;
@@ -86,7 +89,7 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     /** Another post-processor may replace the bean before its turn comes here. */
     @Override
     public Object postProcessBeforeInitialization(Object bean, String name) {
-        Class<?> type = AopUtils.getTargetClass(bean);
+        Class<?> type = AopProxyUtils.ultimateTargetClass(bean);
         if (!(bean instanceof FactoryBean) && isEligible(type)) { // what a factory makes has its name, too
             initialized.put(name, type);
         }
@@ -97,19 +100,33 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
         Class<?> original = initialized.remove(name);
-        if (original != null && !isEligible(AopUtils.getTargetClass(bean))) {
-            throw new IllegalStateException(
-                    "@LiteLock of %s: the bean \"%s\" is behind the proxy %s, which hides the annotation, so a call would not acquire the lock; put it on the method of an interface, or make the proxy by Spring's ProxyFactory"
-                            .formatted(original.getName(), name, bean.getClass().getName()));
-        }
+        Class<?> type = original == null ? AopProxyUtils.ultimateTargetClass(bean) : original;
         Object processed = super.postProcessAfterInitialization(bean, name);
+        if (bean instanceof AopInfrastructureBean
+                || name.endsWith(AutowireCapableBeanFactory.ORIGINAL_INSTANCE_SUFFIX)
+                || !isEligible(type)) {
+            return processed;
+        }
+        if (!isLocked(processed)) {
+            throw new IllegalStateException(
+                    "@LiteLock of %s: the bean \"%s\" is behind the proxy %s, which hides the annotation, so a call would not acquire the lock; put it on the method of an interface, or make the proxy by Spring's ProxyFactory, one for all advice"
+                            .formatted(type.getName(), name, bean.getClass().getName()));
+        }
         ConfigurableListableBeanFactory its = beans;
-        if (its != null && !(bean instanceof AopInfrastructureBean) && isEligible(AopUtils.getTargetClass(bean))) {
+        if (its != null) {
             for (String locks : its.getBeanNamesForType(LtSync.class, true, false)) {
                 its.registerDependentBean(locks, name);
             }
         }
         return processed;
+    }
+
+    /** Spring's own proxies, too, hide the annotation: one around another, or one that is frozen. */
+    private boolean isLocked(Object bean) {
+        return bean instanceof Advised proxy
+                && advisor != null
+                && proxy.indexOf(advisor) >= 0
+                && isEligible(AopUtils.getTargetClass(bean));
     }
 
     /** The methods with the annotation. */

@@ -27,6 +27,9 @@ import kotlin.coroutines.Continuation;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
@@ -34,11 +37,11 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.core.Ordered;
+import org.springframework.core.test.tools.SourceFile;
+import org.springframework.core.test.tools.TestCompiler;
 import org.springframework.http.HttpEntity;
 import org.springframework.scheduling.annotation.Async;
 import org.springframework.web.context.request.async.DeferredResult;
-import org.springframework.core.test.tools.SourceFile;
-import org.springframework.core.test.tools.TestCompiler;
 import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 
 class LiteLockTests {
@@ -194,9 +197,6 @@ class LiteLockTests {
     }
 
     @Test
-    void theCurrentLockIsTheInnermost() {
-        withStock().run(context -> {
-    @Test
     void anExpressionWhoseParameterHasNoNameIsRefusedWithTheReason() {
         SourceFile withoutNames = SourceFile.of("""
                 package shop;
@@ -225,6 +225,9 @@ class LiteLockTests {
         return (Consumer<String>) bean;
     }
 
+    @Test
+    void theCurrentLockIsTheInnermost() {
+        withStock().run(context -> {
             Stock stock = context.getBean(Stock.class);
             assertThat(stock.currentName()).isEqualTo("stock");
             assertThat(stock.run(stock::held)).containsExactly("outer", "stock");
@@ -353,6 +356,34 @@ class LiteLockTests {
     void aBeanThatAnotherProxyHidesFailsTheStart() {
         runner.withBean("hidden", LockedCounter.class)
                 .withBean(Hiding.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .hasStackTraceContaining("@LiteLock of " + LockedCounter.class.getName())
+                        .hasStackTraceContaining("the bean \"hidden\" is behind the proxy "));
+    }
+
+    private static Counter around(Object counter, boolean frozen) {
+        ProxyFactory proxies = new ProxyFactory(counter);
+        proxies.setFrozen(frozen);
+        return (Counter) proxies.getProxy();
+    }
+
+    /** A {@code @Bean} method may make it itself. */
+    @Test
+    void aBeanThatIsAProxyOfSpringAlreadyRunsUnderItsLock() {
+        runner.withBean(Counter.class, () -> around(new LockedCounter(), false))
+                .run(context ->
+                        assertThat(context.getBean(Counter.class).count(3)).isEqualTo("count/3"));
+    }
+
+    /** Else the method would run without its lock, and nobody would notice. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBeanWhoseProxyOfSpringHidesTheAnnotationFailsTheStart(boolean frozen) {
+        runner.withBean("hidden", Counter.class, () -> {
+                    Counter counter = around(new LockedCounter(), frozen);
+                    return frozen ? counter : around(counter, false);
+                })
                 .run(context -> assertThat(context)
                         .getFailure()
                         .hasStackTraceContaining("@LiteLock of " + LockedCounter.class.getName())
