@@ -13,6 +13,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandi
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Handler methods and typed calls, based on {@link LtRpc}. */
@@ -29,10 +30,11 @@ public final class LiteRpcAutoConfiguration {
     @Bean
     static RpcHandlerRegistrar ltRpcHandlerRegistrar(
             ConfigurableListableBeanFactory factory,
+            Environment environment,
             ObjectProvider<LtRpc> rpc,
             ObjectProvider<RpcBodies> bodies,
             ObjectProvider<CallObserver> observers) {
-        return new RpcHandlerRegistrar(factory, rpc, bodies, observers);
+        return new RpcHandlerRegistrar(factory, environment, rpc, bodies, observers);
     }
 
     @Bean

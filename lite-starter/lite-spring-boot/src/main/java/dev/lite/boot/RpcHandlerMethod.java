@@ -7,9 +7,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.ResolvableType;
@@ -39,7 +41,7 @@ final class RpcHandlerMethod implements RpcHandler {
         this.method = method;
         this.annotation = annotation;
         this.bodies = bodies;
-        Class<?> beanType = AopUtils.getTargetClass(bean);
+        Class<?> beanType = AopProxyUtils.ultimateTargetClass(bean);
         types = Arrays.stream(method.getGenericParameterTypes())
                 .map(type -> GenericTypeResolver.resolveType(type, beanType))
                 .toArray(Type[]::new);
@@ -61,12 +63,15 @@ final class RpcHandlerMethod implements RpcHandler {
         check(
                 bodies.supports(GenericTypeResolver.resolveType(method.getGenericReturnType(), beanType)),
                 "Jackson is missing for its return type");
+        check(
+                !AopUtils.isCglibProxy(bean) || !Modifier.isFinal(method.getModifiers()),
+                "it is final, so the proxy of its bean cannot pass a call on to the bean");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
         ReflectionUtils.makeAccessible(method);
     }
 
     private boolean isAsync() {
-        Class<?> type = AopUtils.getTargetClass(bean);
+        Class<?> type = AopProxyUtils.ultimateTargetClass(bean);
         return AnnotatedElementUtils.hasAnnotation(AopUtils.getMostSpecificMethod(method, type), Async.class)
                 || AnnotatedElementUtils.hasAnnotation(type, Async.class);
     }
@@ -76,10 +81,6 @@ final class RpcHandlerMethod implements RpcHandler {
             throw new IllegalStateException(
                     "@LtRpcHandler(\"%s\") %s: %s".formatted(annotation.value(), method, error));
         }
-    }
-
-    String function() {
-        return annotation.value();
     }
 
     int concurrency() {

@@ -9,9 +9,11 @@ import dev.lite.api.RpcHandlerException;
 import dev.lite.api.RpcServer;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -20,17 +22,26 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.TargetClassAware;
+import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.core.annotation.MergedAnnotations;
+import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
+import org.springframework.core.env.Environment;
 import org.springframework.util.ConcurrentReferenceHashMap;
 
 /**
@@ -38,16 +49,20 @@ import org.springframework.util.ConcurrentReferenceHashMap;
  * beans it needs, so it resolves them only at start. Any thread; none resolves beans while it holds the lock, since another may create
  * one and wait for it.
  */
-final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
+final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingSingleton, SmartLifecycle {
 
     private static final Log log = LogFactory.getLog(RpcHandlerRegistrar.class);
 
     private static final int ALL_CALLS = Integer.MAX_VALUE;
 
+    /** A class of a package that depends on this one. */
+    private static final String CLIENT = "dev.lite.boot.client.LtRpcClient";
+
     /** How long the end of a call is waited for. The context itself waits for less: {@code spring.lifecycle.timeout-per-shutdown-phase}. */
     private static final long LAST_CALL_HOURS = 1;
 
     private final ConfigurableListableBeanFactory factory;
+    private final Environment environment;
     private final ObjectProvider<LtRpc> rpc;
     private final ObjectProvider<RpcBodies> bodies;
     private final ObjectProvider<CallObserver> observers;
@@ -75,17 +90,20 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     @GuardedBy("this")
     private @Nullable Thread keepAlive;
 
-    private record Found(Object bean, Method method, LtRpcHandler annotation) {}
+    /** @param function the annotation's name without placeholders */
+    private record Found(Object bean, Method method, LtRpcHandler annotation, String function) {}
 
     /** What serving needs. */
     private record Service(LtRpc rpc, RpcBodies bodies, CallObserver observer) {}
 
     RpcHandlerRegistrar(
             ConfigurableListableBeanFactory factory,
+            Environment environment,
             ObjectProvider<LtRpc> rpc,
             ObjectProvider<RpcBodies> bodies,
             ObjectProvider<CallObserver> observers) {
         this.factory = factory;
+        this.environment = environment;
         this.rpc = rpc;
         this.bodies = bodies;
         this.observers = observers;
@@ -93,14 +111,44 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     /** The methods of a class that are handlers. */
     static Map<Method, LtRpcHandler> handlerMethods(Class<?> type) {
-        return MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<LtRpcHandler>)
-                method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
+        return isClient(type)
+                ? Map.of()
+                : MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<LtRpcHandler>)
+                        method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
+    }
+
+    /** The interface of a client may have its server's annotations. The client would serve, and call itself. */
+    private static boolean isClient(Class<?> type) {
+        return (type.isInterface() || Proxy.isProxyClass(type))
+                && MergedAnnotations.from(type, SearchStrategy.TYPE_HIERARCHY).isPresent(CLIENT);
+    }
+
+    /** Makes what factories make, if it has handlers: nobody else need ask for it. */
+    @Override
+    public void afterSingletonsInstantiated() {
+        for (String name : factory.getBeanNamesForType(FactoryBean.class, false, false)) {
+            String made = BeanFactoryUtils.transformedBeanName(name);
+            if (isLazy(made) || !factory.isSingleton(made)) {
+                continue;
+            }
+            Class<?> type = factory.getBean(name) instanceof TargetClassAware proxies
+                    ? proxies.getTargetClass()
+                    : factory.getType(made);
+            if (type != null && !handlerMethods(type).isEmpty()) {
+                Object unused = factory.getBean(made);
+            }
+        }
+    }
+
+    private boolean isLazy(String name) {
+        return factory.containsBeanDefinition(name)
+                && factory.getMergedBeanDefinition(name).isLazyInit();
     }
 
     /** Another post-processor may replace the bean before its turn comes here. */
     @Override
     public Object postProcessBeforeInitialization(Object bean, String name) {
-        Class<?> type = AopUtils.getTargetClass(bean);
+        Class<?> type = AopProxyUtils.ultimateTargetClass(bean);
         if (!(bean instanceof FactoryBean)
                 && !withoutHandlers.contains(type)) { // what a factory makes has its name, too
             if (handlerMethods(type).isEmpty()) {
@@ -115,7 +163,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
     /** A bean that is created while the context runs is served at once. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
-        Class<?> type = AopUtils.getTargetClass(bean);
+        Class<?> type = bean instanceof FactoryBean ? bean.getClass() : AopProxyUtils.ultimateTargetClass(bean);
         Class<?> original = initialized.remove(name);
         Map<Method, LtRpcHandler> methods = withoutHandlers.contains(type) ? Map.of() : handlerMethods(type);
         if (original != null && original != type) {
@@ -124,7 +172,11 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
         List<Found> handlers = new ArrayList<>();
         methods.forEach((method, annotation) -> {
             requireSingleton(name, method, annotation);
-            handlers.add(new Found(bean, AopUtils.selectInvocableMethod(method, bean.getClass()), annotation));
+            handlers.add(new Found(
+                    bean,
+                    AopUtils.selectInvocableMethod(method, bean.getClass()),
+                    annotation,
+                    function(method, annotation)));
         });
         if (handlers.isEmpty()) {
             withoutHandlers.add(type);
@@ -152,12 +204,37 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
         });
     }
 
+    private String function(Method method, LtRpcHandler annotation) {
+        try {
+            return environment.resolveRequiredPlaceholders(annotation.value());
+        } catch (IllegalArgumentException e) {
+            throw new IllegalStateException(
+                    "@LtRpcHandler(\"%s\") %s: %s".formatted(annotation.value(), method, e.getMessage()), e);
+        }
+    }
+
+    /** Else each call would go to any of them. */
+    @GuardedBy("this")
+    private void requireUnambiguous(List<Found> handlers) {
+        Map<String, Found> byFunction = new HashMap<>();
+        Stream.concat(found.stream(), handlers.stream()).forEach(one -> {
+            Found other = byFunction.putIfAbsent(one.function(), one);
+            if (other != null && !other.method().equals(one.method())) {
+                throw new IllegalStateException(
+                        "@LtRpcHandler(\"%s\") %s: %s serves the function, too; each call would go to any of them"
+                                .formatted(one.annotation().value(), one.method(), other.method()));
+            }
+        });
+    }
+
     /** Nobody says when the time of another bean ends. */
     private void requireSingleton(String name, Method method, LtRpcHandler annotation) {
-        if (!factory.containsBean(name) || !factory.isSingleton(name)) {
-            String scope = factory.containsBeanDefinition(name)
+        String target = ScopedProxyUtils.getTargetBeanName(name);
+        String its = factory.containsBeanDefinition(target) ? target : name;
+        if (!factory.containsBean(its) || !factory.isSingleton(its)) {
+            String scope = factory.containsBeanDefinition(its)
                     ? "has the scope \"%s\""
-                            .formatted(factory.getMergedBeanDefinition(name).getScope())
+                            .formatted(factory.getMergedBeanDefinition(its).getScope())
                     : "is not defined in the context";
             throw new IllegalStateException("@LtRpcHandler(\"%s\") %s: the bean \"%s\" %s; it must be a singleton"
                     .formatted(annotation.value(), method, name, scope));
@@ -170,6 +247,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     /** Returns false if they are to be served now, and the service is missing. */
     private synchronized boolean add(List<Found> handlers, @Nullable Service service) {
+        requireUnambiguous(handlers);
         if (running) {
             if (service == null) {
                 return false;
@@ -215,7 +293,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
             for (Found one : handlers) {
                 RpcHandlerMethod handler =
                         new RpcHandlerMethod(one.bean(), one.method(), one.annotation(), service.bodies());
-                String function = handler.function();
+                String function = one.function();
                 RpcHandler observed = call -> service.observer().handle(function, call, handler);
                 begun.add(service.rpc()
                         .register(function, handler.concurrency(), call -> handle(sinceNow, function, call, observed)));

@@ -9,6 +9,8 @@ import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcHandlerException;
 import dev.lite.api.RpcServer;
 import dev.lite.api.RpcStatus;
+import dev.lite.boot.client.ImportLtRpcClients;
+import dev.lite.boot.client.LtRpcClient;
 import dev.lite.client.fake.FakeRpc;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
@@ -37,6 +39,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.aop.framework.ProxyFactoryBean;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
@@ -48,6 +51,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
 import org.springframework.core.Ordered;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.http.HttpEntity;
@@ -392,6 +396,186 @@ class LiteRpcAutoConfigurationTests {
                 .run(context -> assertThat(
                                 context.getBean(LtRpcTemplate.class).call("fake-1", "greet", null, String.class))
                         .isEqualTo("hello"));
+    }
+
+    private static Object proxyOf(Object target) {
+        return new ProxyFactory(target).getProxy();
+    }
+
+    /** A {@code @Bean} method may make them itself, or one library after another. */
+    @Test
+    void aHandlerBehindAProxyOfSpringAroundAnotherIsServed() {
+        runner.withBean("greeter", Greeting.class, () -> (Greeting) proxyOf(proxyOf(new Greeter())))
+                .withBean("counter", Counter.class, () -> (Counter<?>) proxyOf(proxyOf(new OrderCounter())))
+                .run(context -> {
+                    LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+                    assertThat(template.call("fake-1", "greet", null, String.class))
+                            .isEqualTo("hello");
+                    assertThat(template.call("fake-1", "count", List.of(new Order("tea", 2)), Integer.class))
+                            .isEqualTo(2);
+                });
+    }
+
+    static class Unreachable implements Runnable {
+        @Override
+        public void run() {}
+
+        @LtRpcHandler("unreachable")
+        String unreachable() {
+            return "never";
+        }
+    }
+
+    @Test
+    void aHandlerThatIsNotReachableThroughTheProxiesOfItsBeanFailsTheStart() {
+        runner.withBean("hidden", Runnable.class, () -> (Runnable) proxyOf(proxyOf(new Unreachable())))
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("unreachable")
+                        .hasMessageContaining(Unreachable.class.getSimpleName()));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    static class Configured {
+        @LtRpcHandler("${shop.name}/name")
+        String name() {
+            return "acme";
+        }
+    }
+
+    @Test
+    void theNameOfAFunctionMayHavePlaceholders() {
+        runner.withBean(Configured.class)
+                .withPropertyValues("shop.name=acme")
+                .run(context -> assertThat(rpc.handlers).containsOnlyKeys("acme/name"));
+        runner.withBean(Configured.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("Could not resolve placeholder 'shop.name'"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    static class OtherGreeter {
+        @LtRpcHandler("greet")
+        String welcome() {
+            return "welcome";
+        }
+    }
+
+    /** Each call would go to any of them. */
+    @Test
+    void twoHandlersOfOneFunctionFailTheStart() {
+        runner.withBean(Greeter.class)
+                .withBean(OtherGreeter.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("@LtRpcHandler(\"greet\") ")
+                        .hasMessageContaining("OtherGreeter.welcome()")
+                        .hasMessageContaining("Greeter.greet() serves the function, too"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    static class FinalGreeter {
+        private final String text;
+
+        FinalGreeter() {
+            text = "hello";
+        }
+
+        @LtRpcHandler("greet")
+        final String greet() {
+            return text;
+        }
+    }
+
+    /** The proxy has no fields of its own. */
+    @Test
+    void aFinalHandlerOfABeanWithAProxyFailsTheStart() {
+        runner.withBean(FinalGreeter.class)
+                .run(context -> assertThat(
+                                context.getBean(LtRpcTemplate.class).call("fake-1", "greet", null, String.class))
+                        .isEqualTo("hello"));
+        runner.withBean(FinalGreeter.class, () -> (FinalGreeter) proxyOf(new FinalGreeter()))
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("@LtRpcHandler(\"greet\")")
+                        .hasMessageEndingWith(
+                                "it is final, so the proxy of its bean cannot pass a call on to the bean"));
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class FactoryConfiguration {
+        @Bean
+        ProxyFactoryBean greeter() {
+            ProxyFactoryBean proxies = new ProxyFactoryBean();
+            proxies.setTarget(new Greeter());
+            return proxies;
+        }
+
+        @Bean
+        @Lazy
+        ProxyFactoryBean counter() {
+            ProxyFactoryBean proxies = new ProxyFactoryBean();
+            proxies.setTarget(new OrderCounter());
+            return proxies;
+        }
+    }
+
+    /** Nobody else need ask for it. */
+    @Test
+    void aHandlerInABeanOfAFactoryIsServed() {
+        runner.withUserConfiguration(FactoryConfiguration.class).run(context -> {
+            assertThat(rpc.handlers).containsOnlyKeys("greet");
+            assertThat(context.getBean(LtRpcTemplate.class).call("fake-1", "greet", null, String.class))
+                    .isEqualTo("hello");
+            assertThat(context.getBean("counter")).isInstanceOf(Counter.class);
+            assertThat(rpc.handlers).containsOnlyKeys("greet", "count");
+        });
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class ScopedConfiguration {
+        @Bean
+        @Scope(value = "prototype", proxyMode = ScopedProxyMode.TARGET_CLASS)
+        Greeter greeter() {
+            return new Greeter();
+        }
+    }
+
+    /** Each call would fail when it asks for the bean. */
+    @Test
+    void aHandlerInABeanWithAScopedProxyFailsTheStart() {
+        runner.withUserConfiguration(ScopedConfiguration.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("@LtRpcHandler(\"greet\")")
+                        .hasMessageEndingWith(
+                                "the bean \"greeter\" has the scope \"prototype\"; it must be a singleton"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    @LtRpcClient(prefix = "client/")
+    interface GreetingClient extends ServedGreeting {}
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportLtRpcClients(GreetingClient.class)
+    static class ClientConfiguration {}
+
+    /** It would call itself. */
+    @Test
+    void aClientOfAnInterfaceThatHasTheHandlersAnnotationDoesNotServeIt() {
+        runner.withUserConfiguration(ClientConfiguration.class).run(context -> {
+            assertThat(context.getBean(GreetingClient.class)).isNotNull();
+            assertThat(rpc.handlers).isEmpty();
+        });
     }
 
     @Test
