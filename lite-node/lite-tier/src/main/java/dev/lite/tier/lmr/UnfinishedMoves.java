@@ -109,7 +109,7 @@ public final class UnfinishedMoves {
                 return found;
             }
             if (isAbandoned(id, move, own)) {
-                undo(name, found, null, deadline);
+                boolean unused = undo(name, found, null, deadline); // the next read tells
             } else if (deadline.passed()) {
                 throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
             } else {
@@ -120,11 +120,14 @@ public final class UnfinishedMoves {
 
     /** Undoes an abandoned move; otherwise does nothing. */
     void undoIfAbandoned(@Nullable String name, long id, Deadline deadline) {
-        Optional<LmrRecords.Found> found = records.find(name, id, deadline);
-        if (found.isPresent()) {
-            Move move = found.get().lmr().move();
-            if (move != null && isAbandoned(id, move, false)) {
-                undo(name, found.get(), null, deadline);
+        while (true) {
+            Optional<LmrRecords.Found> found = records.find(name, id, deadline);
+            Move move = found.isPresent() ? found.get().lmr().move() : null;
+            if (move == null || !isAbandoned(id, move, false) || undo(name, found.get(), null, deadline)) {
+                return;
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(deadline.expired("undoing the move of LMR " + id));
             }
         }
     }
@@ -169,7 +172,7 @@ public final class UnfinishedMoves {
     /**
      * Settles a failed move: the record decides whether its last change succeeded after all.
      *
-     * @return false if the directory or another node does not answer
+     * @return false if the directory or another node does not answer, or the record changed meanwhile: the move may still be in it
      */
     private boolean trySettle(
             @Nullable String name,
@@ -185,12 +188,13 @@ public final class UnfinishedMoves {
             }
             LmrRecord current = found.get().lmr();
             if (move.equals(current.move())) {
-                undo(name, found.get(), copies, deadline);
-                return true;
+                return undo(name, found.get(), copies, deadline);
             }
-            if (current.move() == null && !current.shares().equals(move.shares())) {
-                // The request that begins the move may still be on its way. A new version makes it fail.
-                boolean unused = records.replace(name, found.get(), current, deadline);
+            // The request that begins the move may still be on its way. A new version makes it fail.
+            if (current.move() == null
+                    && !current.shares().equals(move.shares())
+                    && !records.replace(name, found.get(), current, deadline)) {
+                return false;
             }
             if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
                 whenOver(copies, () -> reclaimer.giveBackLater(current, fresh));
@@ -210,8 +214,9 @@ public final class UnfinishedMoves {
      * Undoes a move.
      *
      * @param copies the copies that its mover started, or null if not known: then this asks the nodes that copy
+     * @return false if the record has changed since it was found
      */
-    private void undo(
+    private boolean undo(
             @Nullable String name,
             LmrRecords.Found found,
             @Nullable List<CompletableFuture<@Nullable Void>> copies,
@@ -221,7 +226,8 @@ public final class UnfinishedMoves {
         if (copies == null) {
             quiesce(lmr, move.node(), deadline);
         }
-        if (records.replace(name, found, lmr.withState(State.LIVE), deadline)) {
+        boolean undone = records.replace(name, found, lmr.withState(State.LIVE), deadline);
+        if (undone) {
             List<Share> fresh = LmrPlaces.without(move.shares(), lmr.shares());
             whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(lmr, fresh));
             log.info(
@@ -230,6 +236,7 @@ public final class UnfinishedMoves {
                     fresh.stream().map(Share::node).toList());
             mappers.notifyReachable(name, lmr.id(), deadline);
         }
+        return undone;
     }
 
     /** Waits until the nodes that copy for a dead mover have finished. */

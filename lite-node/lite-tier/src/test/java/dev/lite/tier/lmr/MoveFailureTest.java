@@ -30,6 +30,8 @@ import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -42,6 +44,7 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -169,6 +172,58 @@ class MoveFailureTest {
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
             assertThat(Arrays.equals(all(made), bytes)).isTrue();
         }
+    }
+
+    /** A manager signs records again, for example. Else all other nodes wait for the end of the move as long as its mover lives. */
+    @Test
+    void aFailedMoveIsUndoneAlsoIfTheRecordChangesAtThatMoment() {
+        AtomicBoolean changes = new AtomicBoolean();
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            LiteNode mover = cluster.start(
+                    cluster.config("n2"), real -> changedBeforeReplace(real, () -> changes.getAndSet(false)));
+            cluster.awaitConnections();
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            Moves moves = Inside.field(mover, "lmrs", LmrServices.class).moves();
+
+            assertThatThrownBy(() -> moves.move(
+                            "moving",
+                            made.id(),
+                            "n0",
+                            () -> {
+                                changes.set(true); // at the next change: the move is undone
+                                return false;
+                            },
+                            Deadline.in(Waits.seconds(20))))
+                    .hasMessageContaining("cancelled");
+
+            assertThat(changes).isFalse();
+            Waits.until("it is undone", () -> record(cluster).state() == LmrRecord.State.LIVE);
+            assertThat(Arrays.equals(all(made), bytes)).isTrue();
+        }
+    }
+
+    /** The directory, in which another process changes the version of the LMR's record before a change, if the condition holds. */
+    private static ClusterDirectory changedBeforeReplace(ClusterDirectory real, BooleanSupplier condition) {
+        return (ClusterDirectory) Proxy.newProxyInstance(
+                ClusterDirectory.class.getClassLoader(),
+                new Class<?>[] {ClusterDirectory.class},
+                (proxy, method, arguments) -> {
+                    if (method.getName().equals("compareAndSet")
+                            && arguments[0].equals("moving")
+                            && condition.getAsBoolean()) {
+                        VersionedRecord found =
+                                real.read("moving", Waits.seconds(5)).orElseThrow();
+                        assertThat(real.compareAndSet("moving", found.version(), found.bytes(), Waits.seconds(5)))
+                                .isPresent();
+                    }
+                    try {
+                        return method.invoke(real, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
     }
 
     /** Nobody has freed it, and its data is where it was. */
