@@ -14,19 +14,27 @@ import dev.lite.tier.lmr.SyncWords;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncWord;
-import dev.lite.tier.sync.WordRef;
 import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Actions that this node executes for an operator, without a permission check. Any thread; blocks. */
 public final class OperatorActions implements OrderExecutor.Actions {
+    private static final Logger log = LoggerFactory.getLogger(OperatorActions.class);
+
     /** A move may take its deadline plus its bytes divided by this rate. Every fabric is faster. */
     private static final long BYTES_PER_SECOND_MIN = 50L << 20;
 
     private static final long ORPHANS_PAUSE_NS = 100_000_000;
+    private static final long STAY_PAUSE_NS = 200_000_000;
 
     private final NodeRecord self;
     private final ArenaAllocator allocator;
@@ -36,6 +44,9 @@ public final class OperatorActions implements OrderExecutor.Actions {
     private final Orphans orphans;
     private final Executor executor;
     private final Duration timeout;
+
+    /** Words that leave this node, or whose moves failed and may have ended: the last attempt to move each, by LMR. */
+    private final Map<Long, Object> leaving = new ConcurrentHashMap<>();
 
     /** Registers this node's handlers with the control channel. */
     public OperatorActions(
@@ -105,29 +116,66 @@ public final class OperatorActions implements OrderExecutor.Actions {
         if (lmr.shares().getFirst().node() != self.id()) {
             return;
         }
-        WordRef ref = SyncWord.ref(lmr);
+        Object attempt = new Object();
         boolean moved = false;
         try {
-            sync.leaveHome(ref); // may fail after it has told callers to come again
+            leaving.put(id, attempt);
+            sync.leaveHome(SyncWord.ref(lmr)); // may fail after it has told callers to come again
             evacuate(name, id, self.id(), wanted, deadline);
             moved = true;
         } finally {
-            if (!moved && liesHere(name, lmr)) {
-                sync.stayHome(ref);
+            if (moved) {
+                leaving.remove(id, attempt);
+            } else {
+                stayIfHere(name, lmr, attempt);
             }
         }
     }
 
-    /** Whether a word lies where it did before its move failed: that may have lost only its last answer. */
-    private boolean liesHere(String name, LmrRecord before) {
-        try {
-            return lmrs.records()
-                    .find(name, before.id(), Deadline.in(timeout))
-                    .filter(found -> found.lmr().shares().equals(before.shares()))
-                    .isPresent();
-        } catch (LiteException unknown) {
-            return true; // else nobody could use it, if it does
+    /**
+     * After the move of a word failed: this node is its home again if the word lies where it did before. The move may have lost only
+     * its last answer. So while the directory does not tell, the word has no home. Nobody could use it then anyway: its mappings are
+     * paused.
+     */
+    private void stayIfHere(String name, LmrRecord before, Object attempt) {
+        if (tryToStay(name, before, attempt)) {
+            return;
         }
+        log.info("lmr={}: the directory does not tell whether it has moved; trying again", before.id());
+        try {
+            executor.execute(() -> {
+                do {
+                    Polling.sleepNs(STAY_PAUSE_NS);
+                } while (!Thread.currentThread().isInterrupted() && !tryToStay(name, before, attempt));
+            });
+        } catch (RejectedExecutionException e) {
+            log.debug("lmr={}: this node stops", before.id());
+        }
+    }
+
+    /** Returns false if that is not known yet: the directory does not answer, or the move is not undone. */
+    private boolean tryToStay(String name, LmrRecord before, Object attempt) {
+        Optional<LmrRecord> now;
+        try {
+            now = lmrs.records().find(name, before.id(), Deadline.in(timeout)).map(LmrRecords.Found::lmr);
+        } catch (LiteException unknown) {
+            return leaving.get(before.id()) != attempt;
+        }
+        if (now.isPresent() && now.get().move() != null) {
+            return leaving.get(before.id()) != attempt;
+        }
+        boolean here = now.isPresent() && now.get().shares().equals(before.shares());
+        // Atomic with the begin of a later attempt, which must not lose its leave.
+        leaving.computeIfPresent(before.id(), (id, last) -> {
+            if (last != attempt) {
+                return last;
+            }
+            if (here) {
+                sync.stayHome(SyncWord.ref(before));
+            }
+            return null;
+        });
+        return true;
     }
 
     /** Moves an LMR's memory away from a node. The LMR's record is in the directory or on this node. */

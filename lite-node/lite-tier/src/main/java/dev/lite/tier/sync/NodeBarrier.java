@@ -188,6 +188,7 @@ final class NodeBarrier implements WordUser {
 
     /** Reports to the home; returns the nanoseconds until the next report. */
     private long arrive(Party party, int parties, Deadline left) {
+        word.followMove(left);
         Deadline ofCall = left.remaining().compareTo(ARRIVE_AGAIN) > 0 ? Deadline.in(ARRIVE_AGAIN) : left;
         try {
             return arrived(party, calls.arrive(word.ref(), party.round, parties, party.id, ofCall))

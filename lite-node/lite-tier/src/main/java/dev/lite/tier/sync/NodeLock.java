@@ -477,6 +477,7 @@ final class NodeLock implements WordUser {
 
     /** Reports a waiting ticket to the home. Returns null, or an error that is worth a retry. */
     private @Nullable LiteException queue(Hold.Queued hold, Deadline deadline) {
+        word.followMove(deadline);
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
         int since = generation;
         try {

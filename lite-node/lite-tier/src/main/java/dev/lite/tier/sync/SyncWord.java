@@ -9,6 +9,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Mapping;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,10 +30,19 @@ public final class SyncWord {
     /** Where the half of the word lies that every draw and every pass changes. */
     private static final int LOW_HALF = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? 0 : Integer.BYTES;
 
+    /** How often, at most, the record of a word is read that is paused for a move. */
+    private static final long FOLLOW_NS = 500_000_000;
+
+    /** How long that may take: meanwhile the waiter does not report to the home. */
+    private static final Duration FOLLOW_DEADLINE = Duration.ofMillis(500);
+
     /** For mapped words: their operations never wait, so they need not read the clock. */
     private static final Deadline NO_WAIT = Deadline.in(Duration.ofDays(36_500));
 
     private final Mapping mapping;
+
+    /** When the record was read last, of {@link System#nanoTime}. */
+    private final AtomicLong followedNs = new AtomicLong(System.nanoTime() - FOLLOW_NS);
 
     /** Creates the access from a mapping of the word's LMR. */
     public SyncWord(Mapping mapping) {
@@ -59,6 +69,22 @@ public final class SyncWord {
     /** Whether the word is currently accessible without a fabric. */
     boolean isMapped() {
         return mapping.isOneMappedExtent();
+    }
+
+    /**
+     * Makes a word that is paused for a move follow its record, as an operation on it would do: the home that moved it may have ended,
+     * or have lost the last answer of the directory, before it told this node. For waiters, which only report to the home. Does nothing
+     * if the directory does not answer.
+     */
+    void followMove(Deadline deadline) {
+        if (!mapping.isPaused()) {
+            return;
+        }
+        long nowNs = System.nanoTime();
+        long lastNs = followedNs.get();
+        if (nowNs - lastNs >= FOLLOW_NS && followedNs.compareAndSet(lastNs, nowNs)) {
+            mapping.owner().refresh(mapping.name().orElse(null), mapping.id(), deadline.atMost(FOLLOW_DEADLINE));
+        }
     }
 
     /** The deadline for an operation on this word that begins now. */

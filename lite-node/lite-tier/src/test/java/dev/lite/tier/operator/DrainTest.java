@@ -13,6 +13,8 @@ import dev.lite.api.LtLock;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.Order;
 import dev.lite.cluster.Order.State;
 import dev.lite.cluster.Orders;
@@ -34,6 +36,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -240,6 +243,98 @@ class DrainTest {
             assertThat(waiting.join()).isGreaterThan(held.fencingToken());
             assertThat(ofHome.await(LONG)).isEqualTo(first.join());
         }
+    }
+
+    /** Waiters only report to the home, and that does not know them any more. */
+    @Test
+    void aPartyFindsItsBarrierIfTheHomeLosesTheLastAnswerOfItsMove() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            HeldNews.Started home = startWithNews(cluster);
+            LtBarrier unused = home.node().attach("app").sync().barrier("b", 2);
+            LtBarrier mapped = cluster.attach(1).sync().barrier("b", 2);
+            loseLastAnswerOfMove(home.news(), "barrier/b", 1);
+
+            Optional<String> unusedReason = home.node().drain(LONG);
+            CompletableFuture<Long> first = onThread(() -> mapped.await(LONG));
+            CompletableFuture<Long> second =
+                    onThread(() -> cluster.attach(2).sync().barrier("b", 2).await(LONG));
+
+            assertThat(first.join()).isEqualTo(second.join());
+        }
+    }
+
+    @Test
+    void aThreadThatWaitsForALockGetsItIfTheHomeLosesTheLastAnswerOfItsMove() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            HeldNews.Started home = startWithNews(cluster);
+            LtLock unused = home.node().attach("app").sync().lock("l");
+            HeldLock held = cluster.attach(1).sync().lock("l").acquire(LONG);
+            CompletableFuture<Long> waiting = onThread(() -> {
+                try (HeldLock next = cluster.attach(2).sync().lock("l").acquire(LONG)) {
+                    return next.fencingToken();
+                }
+            });
+            Waits.until("it waits", () -> cluster.node(2).figures().syncStats().waits() > 0);
+            loseLastAnswerOfMove(home.news(), "lock/l", 1);
+
+            Optional<String> unusedReason = home.node().drain(LONG);
+            held.close();
+
+            assertThat(waiting.join()).isGreaterThan(held.fencingToken());
+        }
+    }
+
+    private static HeldNews.Started startWithNews(TestCluster cluster) {
+        HeldNews.Started home = HeldNews.start(cluster, cluster.config("n0"));
+        cluster.start("n1");
+        cluster.start("n2");
+        cluster.awaitConnections();
+        return home;
+    }
+
+    /** Else it opens rounds that the new home does not know. */
+    @Test
+    void aHomeThatDoesNotKnowWhetherABarrierHasMovedDoesNotServeIt() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated"))) {
+            HeldNews.Started home = startWithNews(cluster);
+            LtBarrier atHome = home.node().attach("app").sync().barrier("b", 2);
+            loseLastAnswerOfMove(home.news(), "barrier/b", Integer.MAX_VALUE);
+            CompletableFuture<Optional<String>> drain =
+                    onThread(() -> home.node().drain(LONG));
+            Waits.until("it has moved", () -> isElsewhere(cluster, "barrier/b"));
+            Waits.pass(Waits.seconds(0.3)); // until the home has tried to find that out
+
+            CompletableFuture<Long> first = onThread(() -> atHome.await(LONG));
+            CompletableFuture<Long> second = onThread(() -> atHome.await(LONG));
+            Waits.pass(Waits.seconds(0.3));
+            home.news().failNextReads("", 0);
+
+            assertThat(first.join()).isEqualTo(second.join());
+            LtBarrier one = cluster.attach(1).sync().barrier("b", 2);
+            CompletableFuture<Long> third = onThread(() -> one.await(LONG));
+            assertThat(cluster.attach(2).sync().barrier("b", 2).await(LONG))
+                    .isEqualTo(third.join())
+                    .isGreaterThan(first.join());
+            Optional<String> unused = drain.join();
+        }
+    }
+
+    private static boolean isElsewhere(TestCluster cluster, String word) {
+        LmrRecord record = LmrRecord.decode(cluster.directory(1)
+                .read(ClusterDirectory.INTERNAL_PREFIX + word, LONG)
+                .orElseThrow()
+                .bytes());
+        return record.move() == null && record.shares().getFirst().node() != 0;
+    }
+
+    /** The connection is lost when the move of a word ends, and is back after some reads of its record. */
+    private static void loseLastAnswerOfMove(HeldNews news, String word, int lostReads) {
+        String record = ClusterDirectory.INTERNAL_PREFIX + word;
+        Runnable atEnd = () -> {
+            news.loseNextAnswer();
+            news.failNextReads(record, lostReads);
+        };
+        news.beforeChange(record, () -> news.beforeChange(record, atEnd)); // the first change begins the move
     }
 
     /** Else it would send its users away until the node's restart. */

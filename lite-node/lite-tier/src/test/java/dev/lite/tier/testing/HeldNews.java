@@ -43,6 +43,8 @@ public final class HeldNews implements ClusterDirectory {
     private volatile String refusedName = "";
     private volatile String unreadableName = "";
     private final AtomicInteger unreadableReads = new AtomicInteger();
+    private String lostName = ""; // guarded by this
+    private int lostReads; // guarded by this
     private volatile String taskName = "";
     private volatile @Nullable Runnable afterCreate;
     private volatile String changedName = "";
@@ -180,6 +182,16 @@ public final class HeldNews implements ClusterDirectory {
     /** The record of a name cannot be read from now on, as if somebody without the cluster's secret had written it. */
     public void makeUnreadable(String name) {
         unreadableName = name;
+    }
+
+    /** Fails the next reads of the record of a name, as if the connection were lost. */
+    public synchronized void failNextReads(String name, int count) {
+        lostName = name;
+        lostReads = count;
+    }
+
+    private synchronized boolean failsThisRead(String name) {
+        return name.equals(lostName) && lostReads-- > 0;
     }
 
     /** How many reads failed because of {@link #makeUnreadable}. */
@@ -347,6 +359,9 @@ public final class HeldNews implements ClusterDirectory {
         if (name.equals(unreadableName)) {
             unreadableReads.incrementAndGet();
             throw new ClusterUnavailableException("unreadable by a test", new UnreadableRecordException(name));
+        }
+        if (failsThisRead(name)) {
+            throw new ClusterUnavailableException("the connection is lost, by a test");
         }
         Optional<VersionedRecord> answer = directory.read(name, deadline);
         HeldAnswer held = heldAnswer;
