@@ -145,12 +145,16 @@ final class HomeBarrier {
 
     @GuardedBy("this")
     private BarrierStatus status(long round, long party) {
+        String reason = "its home was restarted or has moved, and does not know how it ended";
         for (Round past : finished) {
-            if (past.number == round && past.outcome != null && past.members.containsKey(party)) {
-                return past.outcome;
+            if (past.number == round && past.outcome != null) {
+                if (past.members.containsKey(party)) {
+                    return past.outcome;
+                }
+                reason = "";
             }
         }
-        return new BarrierStatus(Stage.OTHER_ROUND, open.number, "");
+        return new BarrierStatus(Stage.OTHER_ROUND, open.number, reason);
     }
 
     /** Called under the monitor, so that the next round is open before the nodes learn the outcome. */

@@ -68,6 +68,7 @@ final class NodeBarrier implements WordUser {
         // Guarded by the barrier.
         long round;
         boolean counted; // the home confirmed the arrival
+        boolean unanswered; // the answer to an arrival for this round was lost: the home may have counted it
         // Written under the barrier's monitor.
         volatile @Nullable BarrierStatus outcome;
         volatile boolean ended; // its session has ended
@@ -191,13 +192,13 @@ final class NodeBarrier implements WordUser {
         word.followMove(left);
         Deadline ofCall = left.remaining().compareTo(ARRIVE_AGAIN) > 0 ? Deadline.in(ARRIVE_AGAIN) : left;
         try {
-            return arrived(party, calls.arrive(word.ref(), party.round, parties, party.id, ofCall))
-                    ? 0
-                    : ARRIVE_AGAIN.toNanos();
+            return arrived(
+                    party,
+                    calls.arrive(word.ref(), party.round, parties, party.id, () -> noteUnanswered(party), ofCall));
         } catch (LmrUnavailableException e) {
             throw e;
         } catch (LmrFreedException e) {
-            if (!breakIfCounted(party, "its home no longer has it, and does not know how it ended")) {
+            if (!breakIfPerhapsCounted(party, "its home no longer has it, and does not know how it ended")) {
                 throw e;
             }
             return 0;
@@ -206,8 +207,12 @@ final class NodeBarrier implements WordUser {
         }
     }
 
-    /** Records the home's answer; returns whether the party must arrive again at once. */
-    private synchronized boolean arrived(Party party, BarrierStatus answer) {
+    private synchronized void noteUnanswered(Party party) {
+        party.unanswered = true;
+    }
+
+    /** Records the home's answer; returns the nanoseconds until the next report. */
+    private synchronized long arrived(Party party, BarrierStatus answer) {
         switch (answer.stage()) {
             case WAITS -> {
                 party.counted = true;
@@ -222,21 +227,31 @@ final class NodeBarrier implements WordUser {
             }
             case OTHER_ROUND -> {
                 round = Math.max(round, answer.round());
-                if (!breakIfCounted(party, "its home was restarted, and does not know how it ended")) {
+                boolean isKnown = answer.reason().isEmpty(); // then it did not count an arrival whose answer was lost
+                party.unanswered &= !isKnown;
+                if (!breakIfPerhapsCounted(
+                        party, isKnown ? "its home was restarted, and does not know how it ended" : answer.reason())) {
                     party.round = answer.round();
-                    return true;
+                    return 0;
                 }
             }
+            case LEAVES -> {
+                return ARRIVE_RETRY_NS;
+            }
         }
-        return false;
+        return ARRIVE_AGAIN.toNanos();
     }
 
-    /** Breaks the round of a party whose arrival was confirmed; false if it was not. */
-    private synchronized boolean breakIfCounted(Party party, String reason) {
-        if (party.counted && party.outcome == null) {
+    /**
+     * Breaks the round of a party that a home has counted, or may have counted; false for any other party. That round may have passed.
+     * So the party must not join the next one: the others would pass it before this party has done its part for it.
+     */
+    private synchronized boolean breakIfPerhapsCounted(Party party, String reason) {
+        boolean perhapsCounted = party.counted || party.unanswered;
+        if (perhapsCounted && party.outcome == null) {
             party.outcome = new BarrierStatus(Stage.BROKEN, party.round, reason);
         }
-        return party.counted;
+        return perhapsCounted;
     }
 
     private @Nullable BarrierStatus leave(Party party, String reason, Deadline deadline) {

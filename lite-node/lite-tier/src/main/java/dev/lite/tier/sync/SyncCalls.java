@@ -1,5 +1,7 @@
 package dev.lite.tier.sync;
 
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.waiting.Deadline;
@@ -78,7 +80,9 @@ final class SyncCalls {
         /** Its round is broken. */
         BROKEN(3),
         /** The party is not counted: another round is open. The answer contains that round's number. */
-        OTHER_ROUND(4);
+        OTHER_ROUND(4),
+        /** The party is not counted: the word leaves this home, and the party must arrive again. */
+        LEAVES(5);
 
         private final int number;
 
@@ -96,7 +100,8 @@ final class SyncCalls {
      * A home's answer about a party.
      *
      * @param round the party's round, or the open round
-     * @param reason why the round broke, else empty
+     * @param reason why the round broke; of {@link Stage#OTHER_ROUND}, why the home does not know whether the party was counted for
+     *     its round; else empty
      */
     record BarrierStatus(Stage stage, long round, String reason) {}
 
@@ -174,10 +179,23 @@ final class SyncCalls {
         return read(Claim.values(), channel.call(node, ControlKind.LOCK_TURN, request, deadline));
     }
 
-    /** Node → home: a party arrives. */
-    BarrierStatus arrive(WordRef barrier, long round, int parties, long party, Deadline deadline) {
+    /**
+     * Node → home: a party arrives.
+     *
+     * @param unanswered runs if the request was sent and its answer is lost: the home may have counted the party
+     */
+    BarrierStatus arrive(WordRef barrier, long round, int parties, long party, Runnable unanswered, Deadline deadline) {
         ControlMessage request = request(barrier).putLong(round).putLong(party).putInt(parties);
-        return readStatus(channel.call(barrier.home(), ControlKind.BARRIER_ARRIVE, request, deadline));
+        if (isHome(barrier)) {
+            return readStatus(channel.call(self, ControlKind.BARRIER_ARRIVE, request, deadline));
+        }
+        CompletableFuture<byte[]> answer = channel.begin(barrier.home(), ControlKind.BARRIER_ARRIVE, request, deadline);
+        try {
+            return readStatus(channel.await(barrier.home(), answer, deadline));
+        } catch (NodeUnreachableException | LiteTimeoutException e) {
+            unanswered.run();
+            throw e;
+        }
     }
 
     /** Node → home: a party no longer waits, so its round breaks unless it has passed. */

@@ -3,6 +3,7 @@ package dev.lite.tier.sync;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.FairShares;
@@ -360,7 +361,12 @@ public final class SyncService implements AutoCloseable {
     }
 
     SyncCalls.BarrierStatus arrive(int node, WordRef ref, long round, int parties, long party) {
-        SyncCalls.BarrierStatus status = homes.atBarrier(ref, home -> home.arrive(node, round, parties, party));
+        SyncCalls.BarrierStatus status;
+        try {
+            status = homes.atBarrier(ref, home -> home.arrive(node, round, parties, party));
+        } catch (NodeUnreachableException e) { // answered, so that the party knows that it is not counted
+            return new SyncCalls.BarrierStatus(SyncCalls.Stage.LEAVES, round, "");
+        }
         if (status.stage() == SyncCalls.Stage.WAITS) {
             waits.release();
         }
