@@ -201,8 +201,10 @@ final class Registrar implements AutoCloseable {
 
     /** The registration of a dead process disappears when its session times out; that of a live process stays. */
     private void awaitLeave(String path, Optional<NodeRecord> other, Deadline deadline, String what) {
-        long leaveMs = (long) (session.sessionTimeoutMs() * SESSION_TIMEOUT_SLACK);
-        Deadline leave = deadline.atMost(Duration.ofMillis(leaveMs));
+        Duration time = Duration.ofMillis((long) (session.sessionTimeoutMs() * SESSION_TIMEOUT_SLACK));
+        // A caller may try again. But if a lost registration cannot be made again, that is final. So the
+        // other one has its whole time, however long the release of what this process held has taken.
+        Deadline leave = registered == null ? deadline.atMost(time) : Deadline.in(time);
         long startNs = System.nanoTime();
         log.info("{} exists already; waiting up to {} ms for it to disappear", path, leave.remainingNs() / 1_000_000);
         CompletableFuture<Void> changed = new CompletableFuture<>();

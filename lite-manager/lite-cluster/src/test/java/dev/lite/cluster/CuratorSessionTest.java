@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.CuratorZookeeperClient;
 import org.apache.zookeeper.CreateMode;
@@ -154,6 +155,37 @@ class CuratorSessionTest {
 
             assertThat(recorded.refused.getFirst()).contains("another-host");
             assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+        }
+    }
+
+    /** A process that has just ended looks like one that lives until its session times out. */
+    @Test
+    void aNameTakenByAnotherNodeThatLeavesInItsTimeIsTakenBackAlthoughTheReleaseTookLong() {
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(2);
+        CountDownLatch released = new CountDownLatch(1);
+        try (CuratorDirectory one = zooKeeper.open(cluster, timeout)) {
+            RecordingListener recorded = new RecordingListener();
+            one.addListener(recorded);
+            one.addListener(new DirectoryListener() {
+                @Override
+                public void registrationLost() {
+                    if (released.getCount() > 0) {
+                        Waits.pass(timeout.multipliedBy(8).dividedBy(5)); // of two timeouts
+                        released.countDown();
+                    }
+                }
+            });
+            NodeRecord before = one.register(advert("a"), DEADLINE);
+            NodeRecord successor = giveNameToAnotherNode();
+
+            Waits.await(released);
+            Waits.pass(timeout.multipliedBy(4).dividedBy(5));
+            assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+            opened.removeLast().close();
+
+            Waits.until("it is registered again", () -> !recorded.registeredAgain.isEmpty());
+            assertThat(recorded.registeredAgain.getFirst().incarnation()).isGreaterThan(before.incarnation());
+            assertThat(recorded.refused).isEmpty();
         }
     }
 
