@@ -11,7 +11,6 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.UserNamespace;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
@@ -31,8 +30,7 @@ final class Attacher {
 
     private Attacher() {}
 
-    static Session attach(AttachOptions options, ClientConfig config, ClientCounts counts) {
-        Deadline deadline = Deadline.ofCall(options.deadline());
+    static Session attach(AttachOptions options, ClientConfig config, ClientCounts counts, Deadline deadline) {
         SessionChannel channel = new SessionChannel(connect(options.socket(), deadline));
         Session session = null;
         try {
@@ -118,7 +116,7 @@ final class Attacher {
             if (failed.errno() == Errno.EAGAIN) {
                 throw new LiteTimeoutException(
                         "the node at %s did not answer the attach within %s; it hangs or is overloaded"
-                                .formatted(socket, Durations.text(options.deadline())),
+                                .formatted(socket, deadline),
                         failed);
             }
             throw new SessionLostException("attaching to the node at %s failed".formatted(socket), failed);

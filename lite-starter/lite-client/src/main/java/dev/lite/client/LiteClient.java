@@ -6,6 +6,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import java.time.Duration;
 import java.util.List;
@@ -31,12 +32,15 @@ public final class LiteClient implements Lite {
 
     /** {@link Lite#attach} with this configuration and without re-attachment. */
     public static LiteClient attach(AttachOptions options, ClientConfig config) {
-        return attach(options, config, new ClientCounts());
+        return attach(options, config, new ClientCounts(), Deadline.ofCall(options.deadline()));
     }
 
-    /** @param counts of the former sessions of the same application, or new */
-    static LiteClient attach(AttachOptions options, ClientConfig config, ClientCounts counts) {
-        return new LiteClient(Attacher.attach(options, config, counts));
+    /**
+     * @param counts of the former sessions of the same application, or new
+     * @param deadline of the attach; that of the options is for the operations of the session
+     */
+    static LiteClient attach(AttachOptions options, ClientConfig config, ClientCounts counts, Deadline deadline) {
+        return new LiteClient(Attacher.attach(options, config, counts, deadline));
     }
 
     @Override

@@ -24,7 +24,9 @@ import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -113,6 +115,34 @@ class AttachTest {
             assertThatThrownBy(() -> Lite.attach(options))
                     .isInstanceOf(LiteTimeoutException.class)
                     .hasMessageContaining(listening.path().toString());
+        }
+    }
+
+    @Test
+    void nodesThatDoNotAnswerShareTheDeadlineOfTheAttach() {
+        try (UnixServerSocket first = UnixServerSocket.bind(directory.resolve("first.sock"), 0600, 8);
+                UnixServerSocket second = UnixServerSocket.bind(directory.resolve("second.sock"), 0600, 8)) {
+            AttachOptions options = AttachOptions.to(first.path(), "test")
+                    .withAlternatives(List.of(second.path()))
+                    .withDeadline(Duration.ofSeconds(1));
+            assertThatThrownBy(() -> Lite.attach(options))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageContaining(first.path().toString())
+                    .hasMessageContaining(second.path().toString())
+                    .hasMessageNotContaining("within 1 s")
+                    .satisfies(late -> assertThat(Pattern.compile("within ([0-9.]+) ms")
+                                    .matcher(String.valueOf(late.getMessage()))
+                                    .results()
+                                    .map(part -> Double.valueOf(part.group(1))))
+                            .isNotEmpty()
+                            .allSatisfy(part -> assertThat(part).isLessThanOrEqualTo(500)));
+
+            AttachOptions healthy = options.withAlternatives(List.of(second.path(), node.socket()))
+                    .withDeadline(Waits.seconds(3));
+            try (Lite lite = Lite.attach(healthy)) {
+                assertThat(lite.nodeName()).isEqualTo(FakeNode.NAME);
+                assertThat(lite.deadline()).isEqualTo(Waits.seconds(3));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.client.fake.FakeNode;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.session.protocol.SessionMessage.ChannelOpen;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -29,7 +30,8 @@ class CallTargetTest {
             Session session = Attacher.attach(
                     AttachOptions.to(node.socket(), "test").withDeadline(LONG),
                     ClientConfig.fromSystemProperties(),
-                    new ClientCounts());
+                    new ClientCounts(),
+                    Deadline.in(LONG));
             CallTarget target = new CallTarget(session, 1, "n", "call of \"f\"", true, threads);
             assertThatThrownBy(() -> target.channelFor(1)).isInstanceOf(OutOfMemoryError.class);
             noMemory.set(false);
