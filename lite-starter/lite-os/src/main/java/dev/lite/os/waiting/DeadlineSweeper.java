@@ -4,6 +4,7 @@ import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongFunction;
 
 /**
  * Ends asynchronous operations after their deadlines. One sweep over all of them follows the earliest deadline, however many are
@@ -19,6 +20,7 @@ public final class DeadlineSweeper {
 
     private final Runnable sweep;
     private final Executor threads;
+    private final LongFunction<Executor> timers;
 
     /**
      * The times of the sweeps that are scheduled, by {@link System#nanoTime}. A further one is scheduled only before all of them: any
@@ -44,55 +46,59 @@ public final class DeadlineSweeper {
 
     /** @param threads starts a thread for each sweep */
     DeadlineSweeper(Runnable sweep, Executor threads) {
-        this.sweep = sweep;
-        this.threads = threads;
+        this(sweep, threads, inNs -> CompletableFuture.delayedExecutor(inNs, TimeUnit.NANOSECONDS, Runnable::run));
     }
 
     /**
-     * Schedules a sweep after a deadline. Does not block. If it throws, because there is no memory for a timer, nothing is scheduled.
+     * The same with timers of a test.
+     *
+     * @param timers makes one that executes a task after so many nanoseconds
+     */
+    DeadlineSweeper(Runnable sweep, Executor threads, LongFunction<Executor> timers) {
+        this.sweep = sweep;
+        this.threads = threads;
+        this.timers = timers;
+    }
+
+    /**
+     * Schedules a sweep after a deadline. Does not block. If it throws, because there is no memory for a timer, nothing relies on it.
      *
      * @param endNs the deadline, by {@link System#nanoTime}
      */
     public void sweepAfter(long endNs) {
-        if (isCovered(endNs)) {
-            return;
-        }
-        synchronized (this) {
-            if (isCovered(endNs)) {
-                return;
-            }
-            scheduled.add(endNs);
-            firstNs = endNs;
-        }
-        boolean set = false;
-        try {
-            long inNs = endNs - System.nanoTime() + LATER_NS;
-            CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, task -> begin(task, endNs))
-                    .execute(() -> sweep(endNs));
-            set = true;
-        } finally {
-            if (!set) {
-                remove(endNs); // else all later deadlines would rely on it
-            }
+        if (!isCovered(endNs)) {
+            schedule(endNs);
         }
     }
 
+    private synchronized void schedule(Long time) {
+        if (isCovered(time)) {
+            return;
+        }
+        long inNs = time - System.nanoTime() + LATER_NS;
+        Runnable task = () -> sweep(time);
+        timers.apply(Math.max(0, inNs)).execute(() -> begin(task, time));
+        scheduled.add(time); // if this fails, that sweep is one too many
+        firstNs = time; // only now: later deadlines rely on it
+    }
+
     /** The thread of the timers. */
-    private void begin(Runnable task, long endNs) {
+    private void begin(Runnable task, Long time) {
         boolean begun = false;
         try {
             threads.execute(task);
             begun = true;
         } finally {
             if (!begun) { // no memory for a thread
-                remove(endNs);
+                remove(time);
                 sweepAfter(System.nanoTime() + AGAIN_NS);
             }
         }
     }
 
-    private synchronized void remove(long endNs) {
-        boolean unused = scheduled.remove(endNs);
+    /** Needs no memory: else all later deadlines would rely on a sweep that has been, or will never be. */
+    private synchronized void remove(Long time) {
+        boolean unused = scheduled.remove(time);
         Long first = scheduled.peek();
         firstNs = first == null ? NONE : first;
     }
@@ -107,8 +113,8 @@ public final class DeadlineSweeper {
         return scheduled.size();
     }
 
-    private void sweep(long endNs) {
-        remove(endNs);
+    private void sweep(Long time) {
+        remove(time);
         boolean complete = false;
         try {
             sweep.run(); // after that: an operation that relied on this sweep is seen by it

@@ -1,12 +1,16 @@
 package dev.lite.os.waiting;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import dev.lite.testing.Waits;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -119,5 +123,46 @@ class DeadlineSweeperTest {
         Waits.until("it was repeated", () -> sweeps.get() == 1);
         assertThat(threads.get()).isEqualTo(2);
         assertThat(late.scheduled()).isZero();
+    }
+
+    /** Else that operation would not end at its deadline. */
+    @Test
+    void anOperationThatBeginsWhileThereIsNoMemoryForTheTimerOfAnotherHasOneOfItsOwn() {
+        long firstNs = System.nanoTime();
+        Deque<Thread> others = new ArrayDeque<>();
+        DeadlineSweeper[] own = new DeadlineSweeper[1];
+        own[0] = new DeadlineSweeper(sweeps::incrementAndGet, Runnable::run, inNs -> {
+            if (others.isEmpty()) {
+                Thread other = Thread.ofPlatform().start(() -> own[0].sweepAfter(firstNs + MS));
+                others.add(other);
+                Waits.until(
+                        "it relies on this one, or waits for its end",
+                        () -> !other.isAlive() || other.getState() == Thread.State.BLOCKED);
+                throw new OutOfMemoryError("on purpose");
+            }
+            return CompletableFuture.delayedExecutor(inNs, TimeUnit.NANOSECONDS, Runnable::run);
+        });
+        assertThatThrownBy(() -> own[0].sweepAfter(firstNs)).isInstanceOf(OutOfMemoryError.class);
+        Waits.join(others.element());
+        Waits.until("its deadline has passed", () -> sweeps.get() == 1);
+        assertThat(own[0].scheduled()).isZero();
+    }
+
+    /** Without memory for that, no operation would end at its deadline any more. */
+    @Test
+    void aSweepThatBeginsAllocatesNothing() {
+        Deque<Runnable> tasks = new ArrayDeque<>();
+        DeadlineSweeper manual = new DeadlineSweeper(() -> {}, tasks::add, inNs -> Runnable::run);
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < 10; round++) { // the first ones load classes
+            manual.sweepAfter(System.nanoTime() + MS);
+            Runnable task = tasks.remove();
+            long before = threads.getCurrentThreadAllocatedBytes();
+            task.run();
+            least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        }
+        assertThat(manual.scheduled()).isZero();
+        assertThat(least).as("bytes").isZero();
     }
 }
