@@ -28,7 +28,7 @@ public final class AsyncOperations {
 
     private final int operationsMax;
     private final Semaphore permits;
-    private final Set<Operation> underWay = ConcurrentHashMap.newKeySet();
+    private final Set<Operation> underWay;
     private final HelpedFutures futures;
 
     /**
@@ -38,6 +38,11 @@ public final class AsyncOperations {
      * @param futures the futures of its operations
      */
     public AsyncOperations(int operationsMax, HelpedFutures futures) {
+        this(operationsMax, futures, ConcurrentHashMap.newKeySet());
+    }
+
+    /** @param underWay empty; concurrent */
+    AsyncOperations(int operationsMax, HelpedFutures futures, Set<Operation> underWay) {
         if (operationsMax < 1) {
             throw new IllegalArgumentException(
                     "the limit of asynchronous operations is %d; it must be at least 1".formatted(operationsMax));
@@ -45,6 +50,7 @@ public final class AsyncOperations {
         this.operationsMax = operationsMax;
         this.permits = new Semaphore(operationsMax);
         this.futures = futures;
+        this.underWay = underWay;
     }
 
     /** A future whose waiting threads help. */
@@ -96,15 +102,23 @@ public final class AsyncOperations {
     }
 
     /**
-     * Counts a new operation; {@link #run} or {@link #end} must follow.
+     * Counts a new operation; {@link #run} or {@link #end} must follow. If this throws, nothing is counted.
      *
      * @param timeout how long to wait while the limit is reached
      * @throws LiteTimeoutException when the limit was reached for that long
      */
     public Operation open(Duration timeout) {
+        Operation opened = new Operation(newFuture()); // first: there may be no memory for it
         acquirePermit(timeout);
-        Operation opened = new Operation(newFuture());
-        underWay.add(opened);
+        boolean added = false;
+        try {
+            added = underWay.add(opened);
+        } finally {
+            if (!added) { // likewise
+                underWay.remove(opened);
+                permits.release();
+            }
+        }
         return opened;
     }
 

@@ -7,9 +7,15 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.testing.Waits;
 import java.time.Duration;
+import java.util.AbstractSet;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -257,5 +263,48 @@ class AsyncOperationsTest {
         CompletableFuture<Thread> ran = staged.future().thenApply(nothing -> Thread.currentThread());
         operations.end(staged, null, true);
         assertThat(ran).succeedsWithin(LONG).isNotSameAs(Thread.currentThread());
+    }
+
+    /** A set that has no memory for some of its elements, and notices that before or after the element is in it. */
+    private static final class Full extends AbstractSet<AsyncOperations.Operation> {
+        private final Set<AsyncOperations.Operation> elements = ConcurrentHashMap.newKeySet();
+        private final Deque<Boolean> failures = new ArrayDeque<>(List.of(false, true));
+
+        @Override
+        public boolean add(AsyncOperations.Operation element) {
+            Boolean late = failures.poll();
+            if (late == null) {
+                return elements.add(element);
+            }
+            assertThat(!late || elements.add(element)).isTrue();
+            throw new OutOfMemoryError("no memory for an element, which the test expects");
+        }
+
+        @Override
+        public boolean remove(Object element) {
+            return elements.remove(element);
+        }
+
+        @Override
+        public Iterator<AsyncOperations.Operation> iterator() {
+            return elements.iterator();
+        }
+
+        @Override
+        public int size() {
+            return elements.size();
+        }
+    }
+
+    @Test
+    void anOperationForWhichThereIsNoMemoryDoesNotCountAndKeepsNoFenceWaiting() {
+        Full full = new Full();
+        AsyncOperations operations = new AsyncOperations(1, new HelpedFutures(WaitingHelp.NONE), full);
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> operations.open(SHORT)).isInstanceOf(OutOfMemoryError.class);
+        }
+        operations.fence(SHORT);
+        assertThat(full).isEmpty();
+        assertThat(operations.begin(() -> {}, SHORT)).succeedsWithin(LONG);
     }
 }
