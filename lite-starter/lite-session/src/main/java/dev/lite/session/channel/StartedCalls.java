@@ -60,8 +60,11 @@ final class StartedCalls {
     /** A call begins; its request is not submitted yet. If this throws, because there is no memory for a timer, it has not begun. */
     void begin(int slot, long deadlineNs) {
         deadlinesNs[slot] = deadlineNs;
-        long unused = underWay.getAndAdd(1L << slot); // the bit is not in it
-        long call = calls.incrementAndGet(slot);
+        long bit = 1L << slot;
+        // A begin or a claim whose stack has overflowed may have left the bit, and a begin an odd number.
+        long unused = underWay.getAndUpdate(bits -> bits | bit);
+        long call = (calls.get(slot) + 1) | 1;
+        calls.set(slot, call);
         try {
             deadlines.sweepAfter(deadlineNs); // after the call, which a sweep that covers the deadline must see
         } catch (RuntimeException | Error e) {
@@ -86,7 +89,8 @@ final class StartedCalls {
         if (!isUnderWay(call) || !calls.compareAndSet(slot, call, call + 1)) {
             return false;
         }
-        long unused = underWay.getAndAdd(-(1L << slot)); // the bit is in it
+        long bit = 1L << slot;
+        long unused = underWay.getAndUpdate(bits -> bits & ~bit);
         return true;
     }
 

@@ -2,6 +2,7 @@ package dev.lite.session.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.testing.DeepStack;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,5 +111,17 @@ class StartedCallsSweepTest {
         started.sweep();
         assertThat(ended).containsExactly(SLOT - 1, SLOT, SLOT + 1);
         assertThat(started.isAny()).isFalse();
+    }
+
+    @Test
+    void aCallWhoseBeginOverflowsTheStackSpoilsNoOther() {
+        for (int frames = 0; frames < 100; frames++) {
+            DeepStack.run(frames, () -> started.begin(SLOT, firstDeadlineNs));
+            boolean unused = reply(); // if it has begun
+            started.begin(SLOT, firstDeadlineNs);
+            assertThat(started.underWay()).as("%d frames", frames).isEqualTo(1L << SLOT);
+            assertThat(reply()).as("%d frames", frames).isTrue();
+            assertThat(started.isAny()).as("%d frames", frames).isFalse();
+        }
     }
 }
