@@ -2,11 +2,12 @@ package dev.lite.tier.qos;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.os.waiting.Deadline;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -65,7 +66,8 @@ final class FairQueue {
         private long served;
         private long round;
         private long owed;
-        private final ArrayDeque<Ticket> tickets = new ArrayDeque<>();
+        // Without memory for one more ticket, it keeps those that it has; an ArrayDeque loses them.
+        private final Queue<Ticket> tickets = new ConcurrentLinkedQueue<>();
     }
 
     private final Room room;
@@ -73,9 +75,9 @@ final class FairQueue {
     @GuardedBy("this")
     private final Map<Object, Clock> clocks = new HashMap<>();
 
-    /** The clocks with tickets, and the debtor. */
+    /** The clocks with tickets, and the debtor, for which there is always room: see {@link #tryEnter}. */
     @GuardedBy("this")
-    private final List<Clock> waiting = new ArrayList<>();
+    private final List<Clock> waiting = new ArrayList<>(1);
 
     /** The clock that owes something. */
     @GuardedBy("this")
@@ -105,12 +107,16 @@ final class FairQueue {
 
     /** Takes the room if there is some and nobody waits for it. */
     synchronized boolean tryEnter(Object application, long cost) {
-        long first = Math.min(cost, room.piece());
-        if (!empty || !room.take(first)) { // empty: nobody is in debt
+        if (!empty) {
             return false;
         }
-        Clock clock = clock(application);
-        serve(clock, first);
+        Clock clock =
+                clock(application); // before the room, which nobody would give back: there may be no memory for it
+        long first = Math.min(cost, room.piece());
+        if (!room.take(first)) {
+            return false;
+        }
+        serve(clock, first); // nobody is in debt
         if (first < cost) {
             owe(clock, cost - first);
             waiting.add(clock);
@@ -120,18 +126,31 @@ final class FairQueue {
         return true;
     }
 
-    /** Queues an operation of the calling thread; it may be granted at once. */
+    /** Queues an operation of the calling thread; it may be granted at once. If this throws, it is not queued. */
     synchronized Ticket enter(Object application, long cost) {
         Clock clock = clock(application);
         Ticket ticket = new Ticket(clock, cost, Thread.currentThread());
-        if (!isWaiting(clock)) {
+        try {
+            add(clock, ticket);
+            pump();
+        } catch (RuntimeException | Error e) { // for example no memory: nobody waits for the ticket
+            boolean unused = remove(ticket);
+            if (!ticket.granted) {
+                throw e;
+            }
+        }
+        return ticket;
+    }
+
+    @GuardedBy("this")
+    private void add(Clock clock, Ticket ticket) {
+        boolean first = !isWaiting(clock);
+        clock.tickets.add(ticket);
+        if (first) {
             clock.served = Math.max(clock.served, now - CREDIT_BYTES);
             waiting.add(clock);
         }
-        clock.tickets.add(ticket);
         empty = false;
-        pump();
-        return ticket;
     }
 
     /**
@@ -152,6 +171,18 @@ final class FairQueue {
 
     /** Withdraws a ticket; false if it was granted meanwhile. */
     private synchronized boolean withdraw(Ticket ticket) {
+        if (!remove(ticket)) {
+            return false;
+        }
+        if (ticket.taken > 0) {
+            pump();
+        }
+        return true;
+    }
+
+    /** Removes a ticket and gives back what was taken for it; false if it is not in the queue. */
+    @GuardedBy("this")
+    private boolean remove(Ticket ticket) {
         if (!ticket.clock.tickets.remove(ticket)) {
             return false;
         }
@@ -162,7 +193,6 @@ final class FairQueue {
         if (ticket.taken > 0) {
             ticket.clock.served -= ticket.taken;
             room.giveBack(ticket.taken);
-            pump();
         }
         return true;
     }
@@ -244,7 +274,8 @@ final class FairQueue {
     @GuardedBy("this")
     private @Nullable Clock furthestBehind() {
         Clock first = null;
-        for (Clock clock : waiting) {
+        for (int i = 0; i < waiting.size(); i++) { // without an iterator: to give room back must need no memory
+            Clock clock = waiting.get(i);
             if (first == null || clock.served < first.served) {
                 first = clock;
             }

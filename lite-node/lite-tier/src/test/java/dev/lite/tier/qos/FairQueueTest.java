@@ -1,6 +1,7 @@
 package dev.lite.tier.qos;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
@@ -238,6 +239,66 @@ class FairQueueTest {
         assertThat(pieces.isEmpty()).isTrue();
         assertThat(room).isOne();
         assertThat(pieces.tryEnter("second", 100)).isTrue();
+    }
+
+    /** An application for which there is no memory. */
+    private static final class WithoutMemory {
+        @Override
+        public boolean equals(Object other) {
+            return this == other;
+        }
+
+        @Override
+        public int hashCode() {
+            throw new OutOfMemoryError("on purpose");
+        }
+    }
+
+    @Test
+    void anOperationThatFindsNoMemoryTakesNoRoom() {
+        room = 10;
+        assertThatThrownBy(() -> queue.tryEnter(new WithoutMemory(), 4)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(room).isEqualTo(10);
+        assertThat(queue.isEmpty()).isTrue();
+        assertThat(queue.tryEnter("next", 10)).isTrue();
+    }
+
+    /** Else it would take its room later, and nobody would give that back. */
+    @Test
+    void anOperationWhoseStackOverflowsInTheQueueLeavesIt() {
+        boolean[] fails = {true};
+        FairQueue failing = new FairQueue(cost -> {
+            if (fails[0]) {
+                throw new StackOverflowError("on purpose");
+            }
+            room -= cost;
+            return true;
+        });
+        room = 10;
+        assertThatThrownBy(() -> failing.enter("first", 4)).isInstanceOf(StackOverflowError.class);
+        assertThat(failing.isEmpty()).isTrue();
+        fails[0] = false;
+        failing.pump();
+        assertThat(room).isEqualTo(10);
+        assertThat(failing.enter("first", 4).isGranted()).isTrue();
+    }
+
+    /** It has its room, which only its end gives back. */
+    @Test
+    void anOperationThatWasGrantedBeginsThoughTheQueueFailsForAnother() {
+        boolean[] fails = {false};
+        FairQueue failing = new FairQueue(cost -> {
+            if (cost == 7 && fails[0]) {
+                throw new StackOverflowError("on purpose");
+            }
+            return cost != 7;
+        });
+        assertThat(failing.tryEnter("other", 100)).isTrue();
+        FairQueue.Ticket waiting = failing.enter("other", 7);
+        fails[0] = true;
+        assertThat(failing.enter("first", 4).isGranted()).isTrue();
+        assertThat(waiting.isGranted()).isFalse();
+        assertThat(failing.isEmpty()).isFalse();
     }
 
     private record Waiting(FairQueue.Ticket ticket, long cost) {}
