@@ -7,6 +7,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.FutexWords;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelGroup;
@@ -57,7 +58,9 @@ final class IncomingCalls {
     /** Room for a request, so that a single thread does without {@link #rooms}. */
     private final AtomicReference<@Nullable ReceivedRequest> spare = new AtomicReference<>();
 
+    /** Bound: one for each thread that has waited at the same time as others. */
     private final ConcurrentLinkedDeque<ReceivedRequest> rooms = new ConcurrentLinkedDeque<>();
+
     private final CallsAhead<RpcCall> ahead;
 
     /** Makes calls for the application. */
@@ -319,26 +322,27 @@ final class IncomingCalls {
                     ? RpcCommandPath.closed(function)
                     : commands.session().lost();
         }
-        ReceivedRequest room = room();
         try {
-            long untilNs = standing.submit(deadlineNs);
-            if (taking == null
-                    ? group.receive(room, standing, untilNs)
-                    : group.serve(room, standing, taking, untilNs)) {
-                return fromChannel(room);
+            ReceivedRequest room = room();
+            try {
+                return besideChannels(room, deadlineNs, taking);
+            } finally {
+                giveBack(room);
             }
-            if (taking != null && taking.full) {
-                return null;
-            }
-            return hasChannels() ? standing.take() : standing.takeLast(deadlineNs);
         } finally {
-            if (spare.getPlain() == null) { // two threads may replace one room by another: one is lost
-                spare.setRelease(room);
-            } else {
-                rooms.addFirst(room);
-            }
-            standing.exit();
+            standing.exit(); // also if there is no memory for a room
         }
+    }
+
+    private @Nullable RpcCall besideChannels(ReceivedRequest room, long deadlineNs, @Nullable Taking taking) {
+        long untilNs = standing.submit(deadlineNs);
+        if (taking == null ? group.receive(room, standing, untilNs) : group.serve(room, standing, taking, untilNs)) {
+            return fromChannel(room);
+        }
+        if (taking != null && taking.full) {
+            return null;
+        }
+        return hasChannels() ? standing.take() : standing.takeLast(deadlineNs);
     }
 
     /** The call of a request. Without memory for it, the call goes through the nodes: nobody would answer it. */
@@ -361,6 +365,18 @@ final class IncomingCalls {
             room = rooms.pollFirst();
         }
         return room == null ? new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX)) : room;
+    }
+
+    private void giveBack(ReceivedRequest room) {
+        if (spare.getPlain() == null) { // two threads may replace one room by another: one is lost
+            spare.setRelease(room);
+            return;
+        }
+        try {
+            rooms.addFirst(room);
+        } catch (RuntimeException | Error e) { // no memory: it is let go, since this thread may have a call
+            Unrecoverable.report(e);
+        }
     }
 
     /**

@@ -6,6 +6,7 @@ import static dev.lite.client.SessionFixture.start;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
@@ -24,7 +25,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -87,8 +90,7 @@ class UntakenCallsTest {
                 ChannelCaller caller = new ChannelCaller(mapAgain(memory), area, "f", 1, new Turns());
                 ChannelServer server = new ChannelServer(mapAgain(memory), area, "f", "node-1", "web")) {
             fixture.node.holdCommands(op -> op == Op.RECEIVE);
-            IncomingCalls calls = new IncomingCalls(
-                    new RpcCommandPath(session(fixture)), "f", 1, new CallsAhead<>(), new WithoutMemory());
+            IncomingCalls calls = withoutMemory(session(fixture));
             assertThat(calls.add(server)).isTrue();
             long deadlineNs = System.nanoTime() + LONG.toNanos();
             CompletableFuture<Throwable> thrown = new CompletableFuture<>();
@@ -115,7 +117,75 @@ class UntakenCallsTest {
         }
     }
 
-    private static final class WithoutMemory implements IncomingCalls.Made {
+    /** Else its slot and its memory would stay until the end of the session, and longer. */
+    @Test
+    void aServerWhoseThreadFindsNoMemoryForRequestsEndsItsReceiveAtItsEnd() throws IOException {
+        ChannelArea area = new ChannelArea(1, 128);
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                SharedMemory memory = area.create();
+                ChannelServer server = new ChannelServer(mapAgain(memory), area, "f", "node-1", "web")) {
+            fixture.node.holdCommands(op -> op == Op.RECEIVE);
+            IncomingCalls calls = withoutMemory(session(fixture));
+            assertThat(calls.add(server)).isTrue();
+            receiveNothing(calls);
+            assertThat(calls.isStanding()).isTrue();
+
+            Inside.set(calls, "spare", new AtomicReference<>());
+            Inside.set(calls, "rooms", new ConcurrentLinkedDeque<ReceivedRequest>() {
+                @Override
+                public ReceivedRequest pollFirst() {
+                    throw new OutOfMemoryError("on purpose");
+                }
+            });
+            assertThatThrownBy(() -> calls.receive(System.nanoTime() + LONG.toNanos()))
+                    .isInstanceOf(OutOfMemoryError.class);
+
+            calls.close();
+            assertThat(calls.isStanding()).isFalse();
+        }
+    }
+
+    private static void receiveNothing(IncomingCalls calls) {
+        assertThatThrownBy(() -> calls.receive(System.nanoTime() + 30_000_000))
+                .isInstanceOf(LiteTimeoutException.class);
+    }
+
+    /** The call that it has received needs an answer. */
+    @Test
+    void aThreadThatFindsNoMemoryToKeepTheRoomOfARequestHasTheCallAllTheSame() throws IOException {
+        ChannelArea area = new ChannelArea(1, 128);
+        try (SessionFixture fixture = new SessionFixture(LONG);
+                SharedMemory memory = area.create();
+                ChannelCaller caller = new ChannelCaller(mapAgain(memory), area, "f", 1, new Turns());
+                ChannelServer server = new ChannelServer(mapAgain(memory), area, "f", "node-1", "web")) {
+            fixture.node.holdCommands(op -> op == Op.RECEIVE);
+            ClientServer serving = (ClientServer) fixture.lite.rpc().serve("f");
+            IncomingCalls calls = Inside.field(serving, "incoming", IncomingCalls.class);
+            assertThat(calls.add(server)).isTrue();
+            Inside.set(calls, "rooms", new ConcurrentLinkedDeque<ReceivedRequest>() {
+                @Override
+                public ReceivedRequest pollFirst() {
+                    ReceivedRequest room = new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX));
+                    Inside.set(calls, "spare", new AtomicReference<>(room)); // as if another thread gave one back
+                    return room;
+                }
+
+                @Override
+                public void addFirst(ReceivedRequest room) {
+                    throw new OutOfMemoryError("on purpose");
+                }
+            });
+            CompletableFuture<byte[]> reply =
+                    start(() -> caller.call(MemorySegment.ofArray(new byte[8]), LONG.toNanos()));
+
+            serving.receive(LONG).reply(MemorySegment.ofArray(new byte[] {1}));
+
+            assertThat(await(reply)).containsExactly(1);
+            calls.close();
+        }
+    }
+
+    private record WithoutMemory(Session session) implements IncomingCalls.Made {
         @Override
         public RpcCall fromNode(int slot, long length) {
             throw new AssertionError("the node sends no call");
@@ -137,7 +207,13 @@ class UntakenCallsTest {
         }
 
         @Override
-        public void returnSlot(int slot) {}
+        public void returnSlot(int slot) {
+            session.data().returnSlot(slot);
+        }
+    }
+
+    private static IncomingCalls withoutMemory(Session session) {
+        return new IncomingCalls(new RpcCommandPath(session), "f", 1, new CallsAhead<>(), new WithoutMemory(session));
     }
 
     private static SharedMemory mapAgain(SharedMemory memory) {
