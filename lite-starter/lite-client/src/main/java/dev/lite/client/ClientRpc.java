@@ -232,9 +232,9 @@ final class ClientRpc implements LtRpc {
         }
         long capacity = Math.min(MESSAGE_BYTES_MAX, data.windowBytes());
         AsyncOperations async = commands.session().async();
-        CompletableFuture<byte[]> future = async.newFuture();
         boolean started = false;
         try {
+            CompletableFuture<byte[]> future = async.newFuture();
             long length = put(slot, context, MemorySegment.ofArray(request));
             commands.start(
                     slot,
@@ -260,12 +260,12 @@ final class ClientRpc implements LtRpc {
                         async.complete(future, () -> future.complete(reply), helping);
                     });
             started = true;
+            return future;
         } finally {
-            if (!started) {
+            if (!started) { // for example no memory
                 data.slots().release(slot);
             }
         }
-        return future;
     }
 
     private @Nullable CompletableFuture<byte[]> tryStart(

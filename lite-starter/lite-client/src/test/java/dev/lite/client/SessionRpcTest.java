@@ -35,6 +35,7 @@ import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionMessage.RpcOrigin;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -679,6 +680,24 @@ class SessionRpcTest {
             fixture.node.awaitHeldCommand();
             fixture.node.dropSession();
             assertThatThrownBy(() -> await(receiving)).isInstanceOf(SessionLostException.class);
+        }
+    }
+
+    /** Here nothing can make a future. */
+    @Test
+    @SuppressWarnings("NullAway")
+    void anAsynchronousCallForWhoseFutureThereIsNoMemoryKeepsNoSlot() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            RpcClient client = fixture.lite.rpc().bind("n", "echo");
+            assertThat(client.call(bytes("one"), LONG)).isEqualTo(bytes("one")); // it is open now
+            Session session = Inside.field(fixture.lite, "session", Session.class);
+            Object futures = Inside.field(session.async(), "futures", Object.class);
+            Inside.set(session.async(), "futures", null);
+            for (int i = 0; i <= FakeNode.SLOTS; i++) {
+                assertThatThrownBy(() -> client.callAsync(bytes("two"), LONG)).isInstanceOf(NullPointerException.class);
+            }
+            Inside.set(session.async(), "futures", futures);
+            assertThat(await(client.callAsync(bytes("three"), LONG))).isEqualTo(bytes("three"));
         }
     }
 }
