@@ -126,23 +126,37 @@ class ControlRequestsTest {
         }
     }
 
+    /** Both ends of a connection to a node. */
+    private record Ends(SessionChannel client, SessionChannel node) implements AutoCloseable {
+        static Ends connected(Path socket) {
+            try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1)) {
+                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
+                return new Ends(client, new SessionChannel(listening.accept()));
+            }
+        }
+
+        @Override
+        public void close() {
+            node.close();
+            client.close();
+        }
+    }
+
     @Test
     void aReleaseThatABusyNodeDoesNotTakeIsSentLater(@TempDir Path directory) throws ProtocolException {
-        Path socket = directory.resolve("busy.sock");
-        try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1);
-                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
-                SessionChannel node = new SessionChannel(listening.accept())) {
-            client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
-            ControlRequests requests = new ControlRequests(client, "busy", 16);
-            int filled = fill(client);
+        try (Ends ends = Ends.connected(directory.resolve("node.sock"))) {
+            ends.client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
+            ControlRequests requests = new ControlRequests(ends.client, "busy", 16);
+            int filled = fill(ends.client);
             requests.postRelease(id -> new ReleaseLock(id, 5, 77));
             requests.postRelease(id -> new ReleaseLock(id, 5, 78));
 
-            node.setTimeout(LONG.toNanos(), 0);
+            ends.node.setTimeout(LONG.toNanos(), 0);
             for (int message = 0; message < filled; message++) {
-                assertThat(node.receive()).isInstanceOf(CancelTry.class);
+                assertThat(ends.node.receive()).isInstanceOf(CancelTry.class);
             }
-            assertThat(List.of(token(node.receive()), token(node.receive()))).containsExactlyInAnyOrder(77L, 78L);
+            assertThat(List.of(token(ends.node.receive()), token(ends.node.receive())))
+                    .containsExactlyInAnyOrder(77L, 78L);
             requests.lose("the test ends");
         }
     }
@@ -151,22 +165,19 @@ class ControlRequestsTest {
     @Test
     void aReleaseThatIsWaitedForAndThatABusyNodeDoesNotTakeIsSentLater(@TempDir Path directory)
             throws ProtocolException {
-        Path socket = directory.resolve("busy.sock");
-        try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1);
-                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
-                SessionChannel node = new SessionChannel(listening.accept())) {
-            client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
-            ControlRequests requests = new ControlRequests(client, "busy", 16);
-            int filled = fill(client);
+        try (Ends ends = Ends.connected(directory.resolve("node.sock"))) {
+            ends.client.setTimeout(0, TimeUnit.MILLISECONDS.toNanos(1));
+            ControlRequests requests = new ControlRequests(ends.client, "busy", 16);
+            int filled = fill(ends.client);
             assertThatThrownBy(() -> requests.askToRelease(
                             "a release", TimeUnit.MILLISECONDS.toNanos(20), id -> new ReleaseLock(id, 5, 77)))
                     .isInstanceOf(LiteTimeoutException.class);
 
-            node.setTimeout(LONG.toNanos(), 0);
+            ends.node.setTimeout(LONG.toNanos(), 0);
             for (int message = 0; message < filled; message++) {
-                assertThat(node.receive()).isInstanceOf(CancelTry.class);
+                assertThat(ends.node.receive()).isInstanceOf(CancelTry.class);
             }
-            assertThat(token(node.receive())).isEqualTo(77);
+            assertThat(token(ends.node.receive())).isEqualTo(77);
             requests.lose("the test ends");
         }
     }
@@ -187,11 +198,8 @@ class ControlRequestsTest {
 
     @Test
     void aRequestForWhichThereIsNoMemoryKeepsNoPlace(@TempDir Path directory) throws ProtocolException {
-        Path socket = directory.resolve("node.sock");
-        try (UnixServerSocket listening = UnixServerSocket.bind(socket, 0600, 1);
-                SessionChannel client = new SessionChannel(UnixSocket.connect(socket));
-                SessionChannel node = new SessionChannel(listening.accept())) {
-            ControlRequests requests = new ControlRequests(client, "node", 1);
+        try (Ends ends = Ends.connected(directory.resolve("node.sock"))) {
+            ControlRequests requests = new ControlRequests(ends.client, "node", 1);
             LongFunction<Request> noMemory = id -> {
                 throw new OutOfMemoryError("on purpose");
             };
@@ -201,8 +209,8 @@ class ControlRequestsTest {
 
             assertThat(requests.tryPost(id -> new ReleaseLock(id, 5, 77))).isTrue();
 
-            node.setTimeout(LONG.toNanos(), 0);
-            assertThat(token(node.receive())).isEqualTo(77);
+            ends.node.setTimeout(LONG.toNanos(), 0);
+            assertThat(token(ends.node.receive())).isEqualTo(77);
             requests.lose("the test ends");
         }
     }
@@ -234,6 +242,15 @@ class ControlRequestsTest {
             held.add(fixture.node.awaitHeldRequest());
         }
         return asking;
+    }
+
+    /** As {@link #askUpToTheLimit}; the deadlines of all of them have passed. */
+    private static List<Request> timeOutUpToTheLimit(SessionFixture fixture) {
+        List<Request> held = new ArrayList<>();
+        for (CompletableFuture<List<NodeInfo>> each : askUpToTheLimit(fixture, held)) {
+            assertThatThrownBy(() -> await(each)).hasMessageContaining("the node did not answer");
+        }
+        return held;
     }
 
     @Test
@@ -274,12 +291,7 @@ class ControlRequestsTest {
     @Test
     void aRequestThatTimedOutKeepsItsPlaceUntilItsReplyArrives() throws IOException {
         try (SessionFixture fixture = new SessionFixture(SHORT)) {
-            fixture.node.holdRequests(Nodes.class::isInstance);
-            List<Request> held = new ArrayList<>();
-            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
-                assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("the node did not answer");
-                held.add(fixture.node.awaitHeldRequest());
-            }
+            List<Request> held = timeOutUpToTheLimit(fixture);
             assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("limit of requests under way");
             fixture.node.holdRequests(request -> false);
             held.forEach(fixture.node::answer);
@@ -292,12 +304,7 @@ class ControlRequestsTest {
     void anUnmapThatFailedCanBeRepeated() throws IOException {
         try (SessionFixture fixture = new SessionFixture(SHORT)) {
             LmrHandle handle = fixture.lite.memory().malloc(LmrSpec.of(64));
-            fixture.node.holdRequests(Nodes.class::isInstance);
-            List<Request> held = new ArrayList<>();
-            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
-                assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("the node did not answer");
-                held.add(fixture.node.awaitHeldRequest());
-            }
+            List<Request> held = timeOutUpToTheLimit(fixture);
             assertThatThrownBy(handle::unmap).hasMessageContaining("limit of requests under way");
             assertThatThrownBy(() -> handle.getLong(0)).isInstanceOf(LmrFreedException.class);
             fixture.node.holdRequests(request -> false);
@@ -313,12 +320,7 @@ class ControlRequestsTest {
     void aServerThatWasClosedAtTheLimitOfRequestsIsClosedAtTheNodeLater() throws IOException {
         try (SessionFixture fixture = new SessionFixture(SHORT)) {
             RpcServer server = fixture.lite.rpc().serve("f");
-            fixture.node.holdRequests(Nodes.class::isInstance);
-            List<Request> held = new ArrayList<>();
-            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
-                assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("the node did not answer");
-                held.add(fixture.node.awaitHeldRequest());
-            }
+            List<Request> held = timeOutUpToTheLimit(fixture);
             assertThatThrownBy(server::close).hasMessageContaining("limit of requests under way");
 
             fixture.node.holdRequests(request -> false);
