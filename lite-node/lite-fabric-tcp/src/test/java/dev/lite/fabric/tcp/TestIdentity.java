@@ -1,13 +1,8 @@
 package dev.lite.fabric.tcp;
 
-import dev.lite.fabric.FabricIdentity;
+import dev.lite.fabric.conformance.SigningIdentity;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.security.KeyPair;
-import java.security.KeyPairGenerator;
-import java.security.Signature;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
@@ -15,7 +10,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The identity of a node in tests. Its peers' keys and addresses by their names are in a map that the nodes of a test share. */
-final class TestIdentity implements FabricIdentity {
+final class TestIdentity extends SigningIdentity {
     /** The registered nodes: name → key and address. */
     static final class Registry {
         private final Map<String, String> keys = new HashMap<>();
@@ -42,7 +37,6 @@ final class TestIdentity implements FabricIdentity {
         }
     }
 
-    private final KeyPair pair;
     private final Registry registry;
     private final byte @Nullable [] shown;
 
@@ -54,32 +48,11 @@ final class TestIdentity implements FabricIdentity {
     TestIdentity(Registry registry, byte @Nullable [] shown) {
         this.registry = registry;
         this.shown = shown;
-        try {
-            pair = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
-        } catch (GeneralSecurityException e) {
-            throw new AssertionError(e);
-        }
     }
 
     @Override
     public byte[] publicKey() {
-        if (shown != null) {
-            return shown;
-        }
-        byte[] encoded = pair.getPublic().getEncoded();
-        return Arrays.copyOfRange(encoded, encoded.length - KEY_BYTES, encoded.length);
-    }
-
-    @Override
-    public byte[] sign(byte[] message) {
-        try {
-            Signature signer = Signature.getInstance("Ed25519");
-            signer.initSign(pair.getPrivate());
-            signer.update(message);
-            return signer.sign();
-        } catch (GeneralSecurityException e) {
-            throw new AssertionError(e);
-        }
+        return shown != null ? shown : super.publicKey();
     }
 
     @Override

@@ -8,14 +8,11 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricIdentity;
 import dev.lite.fabric.conformance.IgnoringHandler;
+import dev.lite.fabric.conformance.SigningIdentity;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
 import java.net.InetAddress;
 import java.nio.file.Path;
-import java.security.GeneralSecurityException;
-import java.security.KeyPair;
-import java.security.KeyPairGenerator;
-import java.security.Signature;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -424,35 +421,9 @@ class LaneConnectorTest {
     }
 
     /** Gets to know its peers when the test wants it. */
-    private static final class LateIdentity implements FabricIdentity {
-        private final KeyPair pair;
+    private static final class LateIdentity extends SigningIdentity {
         private final AtomicInteger asked = new AtomicInteger();
         private final CountDownLatch known = new CountDownLatch(1);
-
-        LateIdentity() {
-            try {
-                pair = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
-            } catch (GeneralSecurityException e) {
-                throw new AssertionError(e);
-            }
-        }
-
-        @Override
-        public byte[] publicKey() {
-            return LaneCrypto.raw(pair.getPublic());
-        }
-
-        @Override
-        public byte[] sign(byte[] message) {
-            try {
-                Signature signer = Signature.getInstance("Ed25519");
-                signer.initSign(pair.getPrivate());
-                signer.update(message);
-                return signer.sign();
-            } catch (GeneralSecurityException e) {
-                throw new AssertionError(e);
-            }
-        }
 
         @Override
         public @Nullable String objectionTo(FabricIdentity.Peer peer, Duration timeout) {
