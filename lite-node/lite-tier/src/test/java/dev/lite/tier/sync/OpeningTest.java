@@ -16,11 +16,9 @@ import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.BlankMappings;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
-import dev.lite.tier.memory.MappingOwner;
 import dev.lite.tier.sync.WordStore.Kind;
 import dev.lite.tier.sync.WordStore.Named;
 import java.lang.reflect.Proxy;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -75,33 +73,13 @@ class OpeningTest {
                 Mapping.open(new BlankMappings(), lmr, "x", granted, Layout.places(lmr, node -> 0), new Owner()));
     }
 
-    private final class Owner implements MappingOwner {
+    private final class Owner extends WordOwner {
         @Override
         public RemoteMemory remoteMemory() {
             return (RemoteMemory) Proxy.newProxyInstance(
                     RemoteMemory.class.getClassLoader(),
                     new Class<?>[] {RemoteMemory.class},
                     (proxy, method, arguments) -> memory.get());
-        }
-
-        @Override
-        public Duration deadline() {
-            return Waits.seconds(20);
-        }
-
-        @Override
-        public String nodeName(int node) {
-            return "n" + node;
-        }
-
-        @Override
-        public void unmapped(Mapping unmapped) {
-            // nothing to do
-        }
-
-        @Override
-        public int allowed(LmrRecord lmr) {
-            return Permission.ATOMIC.bit();
         }
 
         @Override

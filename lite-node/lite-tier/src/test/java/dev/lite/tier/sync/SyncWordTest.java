@@ -13,9 +13,7 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.BlankMappings;
 import dev.lite.tier.memory.Mapping;
-import dev.lite.tier.memory.MappingOwner;
 import java.lang.foreign.Arena;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -52,30 +50,10 @@ class SyncWordTest {
         arena.close();
     }
 
-    private static final class Owner implements MappingOwner {
+    private static final class Owner extends WordOwner {
         @Override
         public RemoteMemory remoteMemory() {
             throw new AssertionError("the word is mapped");
-        }
-
-        @Override
-        public Duration deadline() {
-            return Waits.seconds(20);
-        }
-
-        @Override
-        public String nodeName(int node) {
-            return "n" + node;
-        }
-
-        @Override
-        public void unmapped(Mapping unmapped) {
-            // nothing to do
-        }
-
-        @Override
-        public int allowed(LmrRecord lmr) {
-            return ATOMIC;
         }
 
         @Override
