@@ -3,7 +3,6 @@ package dev.lite.tier.rpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
@@ -19,6 +18,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,31 +35,45 @@ class ErrorAtReceiveTest {
     @TempDir(factory = InDevShm.class)
     Path root;
 
+    private TestCluster cluster;
+    private RpcServer server;
+    private RpcEngine engine;
+
+    @BeforeEach
+    void serve() {
+        cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+        server = cluster.attach(1).rpc().serve("f");
+        engine = Inside.field(cluster.node(1), "rpc", RpcEngine.class);
+    }
+
+    @AfterEach
+    void close() {
+        cluster.close();
+    }
+
+    private RpcClient client(int callingNode) {
+        return cluster.attach(callingNode).rpc().bind("n1", "f");
+    }
+
     /** Else the ring's head would stay before it until the connection ends; a call of the node to itself would keep its slot. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void itFailsAndTheNextOnesAreReceived(int callingNode) {
-        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
-                Lite calling = cluster.attach(callingNode);
-                Lite serving = cluster.attach(1);
-                RpcServer server = serving.rpc().serve("f")) {
-            RpcClient client = calling.rpc().bind("n1", "f");
-            RpcArrivals arrivals =
-                    Inside.field(cluster.node(1), "rpc", RpcEngine.class).arrivals();
-            arrivals.memory = length -> {
-                throw new OutOfMemoryError("on purpose");
-            };
-            for (int i = 0; i < CALLS; i++) {
-                CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
-                assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(OutOfMemoryError.class);
-                assertNotServed(call);
-            }
-            arrivals.memory = byte[]::new;
-            for (int i = 0; i < 2 * CALLS; i++) {
-                CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
-                server.receive(LONG).reply(new byte[1]);
-                assertThat(call).succeedsWithin(LONG);
-            }
+        RpcClient client = client(callingNode);
+        RpcArrivals arrivals = engine.arrivals();
+        arrivals.memory = length -> {
+            throw new OutOfMemoryError("on purpose");
+        };
+        for (int i = 0; i < CALLS; i++) {
+            CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
+            assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(OutOfMemoryError.class);
+            assertNotServed(call);
+        }
+        arrivals.memory = byte[]::new;
+        for (int i = 0; i < 2 * CALLS; i++) {
+            CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(call).succeedsWithin(LONG);
         }
     }
 
@@ -66,23 +81,17 @@ class ErrorAtReceiveTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void afterAnotherErrorItIsReceivedLater(int callingNode) {
-        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
-                Lite calling = cluster.attach(callingNode);
-                Lite serving = cluster.attach(1);
-                RpcServer server = serving.rpc().serve("f")) {
-            RpcClient client = calling.rpc().bind("n1", "f");
-            RpcArrivals arrivals =
-                    Inside.field(cluster.node(1), "rpc", RpcEngine.class).arrivals();
-            for (int i = 0; i < 2 * CALLS; i++) {
-                CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
-                arrivals.memory = length -> {
-                    throw new StackOverflowError("on purpose");
-                };
-                assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
-                arrivals.memory = byte[]::new;
-                server.receive(LONG).reply(new byte[1]);
-                assertThat(call).succeedsWithin(LONG);
-            }
+        RpcClient client = client(callingNode);
+        RpcArrivals arrivals = engine.arrivals();
+        for (int i = 0; i < 2 * CALLS; i++) {
+            CompletableFuture<byte[]> call = client.callAsync(REQUEST, LONG);
+            arrivals.memory = length -> {
+                throw new StackOverflowError("on purpose");
+            };
+            assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
+            arrivals.memory = byte[]::new;
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(call).succeedsWithin(LONG);
         }
     }
 
@@ -90,25 +99,19 @@ class ErrorAtReceiveTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void afterAnotherErrorItsCallerCanCancelIt(int callingNode) {
-        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
-                Lite calling = cluster.attach(callingNode);
-                Lite serving = cluster.attach(1);
-                RpcServer server = serving.rpc().serve("f")) {
-            RpcClient client = calling.rpc().bind("n1", "f");
-            RpcEngine engine = Inside.field(cluster.node(1), "rpc", RpcEngine.class);
-            CompletableFuture<byte[]> first = client.callAsync(REQUEST, LONG); // binds the function
-            server.receive(LONG).reply(new byte[1]);
-            assertThat(first).succeedsWithin(LONG);
-            engine.arrivals().memory = length -> {
-                throw new StackOverflowError("on purpose");
-            };
-            CompletableFuture<byte[]> call = client.callAsync(REQUEST, Waits.seconds(1));
-            assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
-            assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
-            Waits.until("it was cancelled", () -> engine.queuedCalls() == 0);
-            RpcEngine callers = Inside.field(cluster.node(callingNode), "rpc", RpcEngine.class);
-            ErrorAtArrivalTest.awaitFreeSlots(callers);
-        }
+        RpcClient client = client(callingNode);
+        CompletableFuture<byte[]> first = client.callAsync(REQUEST, LONG); // binds the function
+        server.receive(LONG).reply(new byte[1]);
+        assertThat(first).succeedsWithin(LONG);
+        engine.arrivals().memory = length -> {
+            throw new StackOverflowError("on purpose");
+        };
+        CompletableFuture<byte[]> call = client.callAsync(REQUEST, Waits.seconds(1));
+        assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
+        assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
+        Waits.until("it was cancelled", () -> engine.queuedCalls() == 0);
+        RpcEngine callers = Inside.field(cluster.node(callingNode), "rpc", RpcEngine.class);
+        ErrorAtArrivalTest.awaitFreeSlots(callers);
     }
 
     private static void assertNotServed(CompletableFuture<byte[]> call) {
@@ -123,22 +126,16 @@ class ErrorAtReceiveTest {
     /** One of them does not keep the others from being refused. */
     @Test
     void theCallsThatAreQueuedWhenTheirServerIsClosedAreAllRefused() {
-        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
-                Lite calling = cluster.attach(0);
-                Lite serving = cluster.attach(1)) {
-            RpcServer server = serving.rpc().serve("f");
-            RpcClient client = calling.rpc().bind("n1", "f");
-            RpcEngine engine = Inside.field(cluster.node(1), "rpc", RpcEngine.class);
-            List<CompletableFuture<byte[]>> calls = new ArrayList<>();
-            for (int i = 0; i < 3; i++) {
-                calls.add(client.callAsync(REQUEST, LONG));
-            }
-            Waits.until("they are queued", () -> engine.queuedCalls() == calls.size());
-            engine.arrivals().memory = length -> {
-                throw new OutOfMemoryError("on purpose");
-            };
-            server.close();
-            calls.forEach(ErrorAtReceiveTest::assertNotServed);
+        RpcClient client = client(0);
+        List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            calls.add(client.callAsync(REQUEST, LONG));
         }
+        Waits.until("they are queued", () -> engine.queuedCalls() == calls.size());
+        engine.arrivals().memory = length -> {
+            throw new OutOfMemoryError("on purpose");
+        };
+        server.close();
+        calls.forEach(ErrorAtReceiveTest::assertNotServed);
     }
 }
