@@ -50,7 +50,7 @@ interface SlowServerCases extends RpcCases {
         assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
         assertThat(System.nanoTime() - startNs)
                 .isBetween(SHORT.toNanos(), SHORT.plus(Waits.seconds(5)).toNanos());
-        assertThatThrownBy(() -> caller().rpc().call("n1", "quiet", new byte[0], Waits.seconds(2)))
+        assertThatThrownBy(() -> caller().rpc().call("n1", "quiet", new byte[0], Waits.seconds(0.5)))
                 .isInstanceOf(LiteTimeoutException.class)
                 .hasMessageContaining("quiet");
         server.close();
