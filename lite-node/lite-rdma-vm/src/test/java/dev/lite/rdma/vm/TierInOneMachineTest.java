@@ -29,6 +29,7 @@ class TierInOneMachineTest {
                 Stream.of(
                                 "fabric.simulated.SimulatedNetworkTest",
                                 "tier.node.EveryOperationTest",
+                                "tier.node.AbsentNodeTest",
                                 "tier.node.RdmaLiteNodeTest",
                                 "tier.sync.RdmaSyncTest")
                         .map("dev.lite."::concat)

@@ -40,7 +40,6 @@ import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -471,14 +470,6 @@ class EveryOperationTest {
             assertThatThrownBy(() -> mapped.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
             assertThatThrownBy(() -> other.map(made.id(), Permission.READ)).isInstanceOf(LmrNotFoundException.class);
         });
-    }
-
-    @Test
-    void anUnknownIdOfAnAbsentNodeCannotBeMapped() {
-        // The node answers an attached caller a fifth before the caller's deadline: enough time for a busy machine.
-        Duration deadline = Waits.seconds(caller == Caller.ATTACHED ? 2 : 0.4);
-        assertThatThrownBy(() -> memory.map(7L << 53, Set.of(Permission.READ), deadline))
-                .isInstanceOf(NodeUnreachableException.class);
     }
 
     @Test
