@@ -137,6 +137,7 @@ record Comparison(String title, List<Row> rows) {
         all.add(of(
                 kind.name().toLowerCase(Locale.ROOT) + "s-large",
                 Workload.outstanding(kind, 1, VERY_LARGE),
+                ATTACHED_SHM,
                 ATTACHED_TCP,
                 ATTACHED_TCP_PLAIN,
                 EMBEDDED_TCP,
