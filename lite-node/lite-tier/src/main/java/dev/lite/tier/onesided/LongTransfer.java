@@ -99,8 +99,7 @@ final class LongTransfer {
     private boolean postPiece() {
         boolean first = window.isEmpty();
         // Waits only while it holds none, nor the role: waiting while holding some could deadlock.
-        BounceBuffer buffer =
-                first ? buffers.take(operation, peer.hello().node(), deadline) : buffers.takeIfFree();
+        BounceBuffer buffer = first ? buffers.take(operation, peer.hello().node(), deadline) : buffers.takeIfFree();
         if (buffer == null) {
             return false;
         }

@@ -188,7 +188,9 @@ class PostedMemoryTest {
                 }
             }
             assertThat(memory.awaitGivenUp(soon())).as("seed %d", seed).isTrue();
-            assertThat(memory.close(soon())).as("seed %d: all buffers are free", seed).isTrue();
+            assertThat(memory.close(soon()))
+                    .as("seed %d: all buffers are free", seed)
+                    .isTrue();
         });
     }
 
