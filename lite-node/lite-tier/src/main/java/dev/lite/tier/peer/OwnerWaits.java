@@ -28,9 +28,9 @@ final class OwnerWaits {
     /** {@link PeerLinks#awaitOwner}. */
     Peer await(int node, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
         while (true) {
-            // A node that is live when the wait begins is waited for until the deadline, also if it leaves meanwhile.
+            // A node that is live may leave meanwhile; then it is waited for as long as any other one that has left.
             boolean live = isLive.test(node);
-            Deadline until = live ? deadline : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
+            Deadline until = live ? Deadline.in(CHECK) : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
             Deadline first = until.remainingNs() < deadline.remainingNs() ? until : deadline;
             try {
                 return awaitWanted(node, notWanted, first);
