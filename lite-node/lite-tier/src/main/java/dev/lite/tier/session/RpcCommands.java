@@ -63,6 +63,9 @@ final class RpcCommands {
     /** The pause before a command is looked at again that is over its deadline, but that another thread is about to end. */
     private static final long OVERDUE_NS = 1_000_000;
 
+    /** A sweep ends at most so many overdue commands of a session: those of other sessions wait for it. */
+    private static final int ENDED_AT_ONCE_MAX = 4;
+
     private static final long DEADLINE_NS_MAX = TimeUnit.DAYS.toNanos(3650);
 
     /** Of the node's threads that wait for locks, at most so many work for one session. */
@@ -84,6 +87,9 @@ final class RpcCommands {
     /** The command of each slot that has one. */
     private final AtomicReferenceArray<@Nullable RunningCommand> bySlot =
             new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
+
+    /** Where the next sweep begins: commands in the first slots must not delay the others. Of the sweeps. */
+    private int sweepFrom;
 
     /** The numbers of the functions that the application serves through channels, too. */
     private final Set<Long> withChannels = ConcurrentHashMap.newKeySet();
@@ -475,13 +481,18 @@ final class RpcCommands {
     }
 
     /**
-     * Ends the commands that wait without a thread and whose deadline has passed. Never blocks.
+     * Ends commands that wait without a thread and whose deadline has passed, at most {@value
+     * #ENDED_AT_ONCE_MAX}. Never blocks. One thread at a time.
      *
-     * @return nanoseconds until the next deadline of such a command; a large number if there is none
+     * @return nanoseconds until the next deadline of such a command; 0 if more have passed; a large number if
+     *     there is none
      */
     long endOverdue(long nowNs) {
         long nearestNs = Long.MAX_VALUE;
-        for (int slot = 0; slot < bySlot.length(); slot++) {
+        int ended = 0;
+        int first = sweepFrom;
+        for (int i = 0; i < bySlot.length(); i++) {
+            int slot = (first + i) % bySlot.length();
             RunningCommand one = bySlot.get(slot);
             if (one == null || !one.waits()) {
                 continue;
@@ -489,8 +500,12 @@ final class RpcCommands {
             long leftNs = one.deadlineNs - nowNs;
             if (leftNs > 0) {
                 nearestNs = Math.min(nearestNs, leftNs);
+            } else if (ended == ENDED_AT_ONCE_MAX) {
+                sweepFrom = slot;
+                return 0;
             } else if (one.giveUp()) {
                 one.failed(one.late());
+                ended++;
             } else {
                 nearestNs = Math.min(nearestNs, OVERDUE_NS); // it is about to end
             }

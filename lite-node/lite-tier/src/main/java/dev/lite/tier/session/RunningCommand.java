@@ -54,7 +54,7 @@ final class RunningCommand {
             throw e;
         }
         if (posted) {
-            slots.waitsUntil(deadlineNs);
+            waitForEnd();
         } else {
             call = null;
         }
@@ -71,8 +71,17 @@ final class RunningCommand {
                 receive = null;
             }
         }
-        slots.waitsUntil(deadlineNs);
+        waitForEnd();
         return true;
+    }
+
+    /** Another thread will end it, or this one if its timeout has passed: many would keep the watch busy. */
+    private void waitForEnd() {
+        if (deadlineNs - System.nanoTime() <= 0 && giveUp()) {
+            failed(late());
+        } else {
+            slots.waitsUntil(deadlineNs);
+        }
     }
 
     /** Ends a receive of an application that does not know whether the function has channels. */

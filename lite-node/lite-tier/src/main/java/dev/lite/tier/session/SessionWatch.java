@@ -105,7 +105,6 @@ final class SessionWatch implements AutoCloseable {
             return false;
         }
         long nowNs = System.nanoTime();
-        endOverdue(nowNs);
         if (nowNs - checkedNs >= TICK_NS) {
             checkedNs = nowNs;
             boolean busy = false;
@@ -117,7 +116,7 @@ final class SessionWatch implements AutoCloseable {
         return true;
     }
 
-    /** Returns nanoseconds until the next deadline. */
+    /** Ends some overdue commands of each session. Returns nanoseconds until the next deadline. */
     private long endOverdue(long nowNs) {
         long nearestNs = Long.MAX_VALUE;
         for (SessionWorker worker : workers) {
@@ -132,26 +131,35 @@ final class SessionWatch implements AutoCloseable {
      * @return false when the watch is closed
      */
     private boolean awaitNext() throws InterruptedException {
+        boolean idle = idleTicks >= IDLE_TICKS;
+        long nowNs = System.nanoTime();
+        announce(idle, nowNs + (idle ? IDLE_NS_MAX : TICK_NS));
+        // After the announcement. A worker that became busy or a command that began to wait before it could
+        // see the announcement is found here; a later one sees it. Without the lock: sessions need it.
+        if (idle && workers.stream().anyMatch(SessionWorker::isBusy)) {
+            wakeBy(nowNs + TICK_NS);
+        }
+        long nearestNs = endOverdue(nowNs);
+        if (nearestNs < IDLE_NS_MAX) {
+            wakeBy(nowNs + nearestNs);
+        }
         lock.lock();
         try {
-            boolean idle = idleTicks >= IDLE_TICKS;
-            long nowNs = System.nanoTime();
-            asleep = idle;
-            nextNs = nowNs + (idle ? IDLE_NS_MAX : TICK_NS);
-            // After the announcement. A worker that became busy or a command that began to wait before it could see the
-            // announcement is found here; a later one sees it.
-            if (idle && workers.stream().anyMatch(SessionWorker::isBusy)) {
-                nextNs = nowNs + TICK_NS;
-            }
-            long nearestNs = endOverdue(nowNs);
-            if (nearestNs < nextNs - nowNs) {
-                nextNs = nowNs + nearestNs;
-            }
             for (long left; !closed && (left = nextNs - System.nanoTime()) > 0; ) {
                 long unused = wanted.awaitNanos(left);
             }
             asleep = false;
             return !closed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void announce(boolean sleeps, long untilNs) {
+        lock.lock();
+        try {
+            asleep = sleeps;
+            nextNs = untilNs;
         } finally {
             lock.unlock();
         }

@@ -526,9 +526,9 @@ final class SessionWorker {
     }
 
     /**
-     * Ends the commands that wait without a thread and are over their deadline. The watch's thread.
+     * Ends some of the commands that wait without a thread and are over their deadline. The watch's thread.
      *
-     * @return nanoseconds until the next such deadline
+     * @return nanoseconds until the next such deadline; 0 if it has passed
      */
     long endOverdue(long nowNs) {
         return rpc.endOverdue(nowNs);

@@ -51,7 +51,7 @@ import org.junit.jupiter.api.io.TempDir;
 class WaitingCommandsTest {
     private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(15));
     private static final long FOR_LONG = TimeUnit.HOURS.toNanos(1);
-    private static final int SLOTS = 4;
+    private static final int SLOTS = 8;
     private static final int WINDOW = 4096;
     private static final byte UNTOUCHED = 0x55;
 
@@ -419,6 +419,40 @@ class WaitingCommandsTest {
         start(2, Op.REPLY_AND_RECEIVE, id, 2, Objects.requireNonNull(slots.calls.get(2)), FOR_LONG);
         assertThat(reply.join()).asString().isEqualTo("ab");
         assertThat(slots.statuses(2)).hasSize(1); // the receive waits
+    }
+
+    /** Else an application with many short timeouts delays those of the others. */
+    @Test
+    void aSweepEndsFewCommandsOfASessionAndTheNextOneThoseThatItLeft() {
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        for (int slot = 0; slot < SLOTS; slot++) {
+            start(slot, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        }
+        long late = System.nanoTime() + 2 * FOR_LONG;
+        assertThat(commands.endOverdue(late)).as("more are overdue").isZero();
+        assertThat(slots.statuses).hasSize(SLOTS / 2);
+        for (int slot : List.copyOf(slots.statuses.keySet())) {
+            start(slot, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        }
+        assertThat(commands.endOverdue(late)).as("those that began again").isZero();
+        assertThat(slots.statuses)
+                .hasSize(SLOTS)
+                .allSatisfy((slot, ends) -> assertThat(ends).containsExactly(Code.TIMEOUT.number()));
+    }
+
+    @Test
+    void aTimeoutThatHasPassedWhenItsWaitBeginsNeedsNoSweep() {
+        RpcServer server = other.rpc().serve("f");
+        long client = boundClient(server);
+        start(1, Op.CALL, client, 8, WINDOW, 1);
+        long served = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        start(2, Op.RECEIVE, served, 0, 0, 1);
+        awaitStatus(1, 1);
+        awaitStatus(2, 1);
+        assertThat(slots.statuses(1)).containsExactly(Code.TIMEOUT.number());
+        assertThat(slots.statuses(2)).containsExactly(Code.TIMEOUT.number());
+        assertThat(slots.waits).isFalse();
+        Waits.until("no command is under way", () -> !commands.isRunning());
     }
 
     @Test
