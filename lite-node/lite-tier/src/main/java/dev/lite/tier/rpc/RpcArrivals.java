@@ -70,7 +70,7 @@ final class RpcArrivals {
     ReceivedCall takeNow(RpcFunction function, RpcEntry entry) {
         RpcRing ring = entry.ring;
         if (ring != null) {
-            return takeFromRing(ring, entry);
+            return takeFromRing(ring, entry, false);
         }
         RpcSlot slot = entry.slot;
         if (slot == null) {
@@ -97,7 +97,7 @@ final class RpcArrivals {
             taken = true;
         } finally {
             if (!taken) {
-                function.putBack(entry);
+                function.putBack(entry, true);
             }
         }
         if (noMemory != null) {
@@ -136,7 +136,8 @@ final class RpcArrivals {
                 0);
     }
 
-    private @Nullable ReceivedCall takeFromRing(RpcRing ring, RpcEntry entry) {
+    /** @param refuses whether the call is taken to refuse it; then it is not refused again if that fails */
+    private @Nullable ReceivedCall takeFromRing(RpcRing ring, RpcEntry entry, boolean refuses) {
         Peer peer = ring.peer;
         ReceivedCall call = null;
         OutOfMemoryError noMemory = null;
@@ -187,7 +188,7 @@ final class RpcArrivals {
             }
         } finally {
             if (!taken) { // without the lock of the ring, which is taken after that of the function
-                ring.function.putBack(entry);
+                ring.function.putBack(entry, !refuses);
             }
         }
         if (call == null) {
@@ -271,7 +272,7 @@ final class RpcArrivals {
         } else if (ring != null) {
             ReceivedCall call;
             try {
-                call = takeFromRing(ring, entry); // its request is not needed
+                call = takeFromRing(ring, entry, true); // its request is not needed
             } catch (OutOfMemoryError e) { // the call has failed, or waits until its caller's deadline
                 log.warn("node {} had no memory for a call that it refused", selfName, e);
                 return;

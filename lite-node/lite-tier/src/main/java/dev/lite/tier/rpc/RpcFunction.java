@@ -177,40 +177,50 @@ final class RpcFunction {
 
         /** Notifies the receivers and refuses the queued calls. The caller holds no lock. */
         void finish() {
-            notified.forEach(receiver -> finish(receiver::deliver));
-            refused.forEach(entry -> finish(() -> engine.arrivals().refuse(entry)));
+            notified.forEach(receiver -> RpcFunction.this.finish(receiver::deliver));
+            refuse(refused);
         }
+    }
 
-        /** One that fails must not keep the others waiting: nobody else notifies them. */
-        private void finish(Runnable step) {
-            try {
-                step.run();
-            } catch (RuntimeException | Error e) { // for example no memory
-                Unrecoverable.report(e);
-                log.warn("a call or a receive of the {} was not ended with its server", RpcNames.describe(name), e);
-            }
+    private void refuse(List<RpcEntry> calls) {
+        calls.forEach(entry -> finish(() -> engine.arrivals().refuse(entry)));
+    }
+
+    /** One that fails must not keep the others waiting: nobody else notifies them. */
+    private void finish(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException | Error e) { // for example no memory
+            Unrecoverable.report(e);
+            log.warn("a call or a receive of the {} was not ended with its server", RpcNames.describe(name), e);
         }
     }
 
     /** Removes a closed server. If it was the last one, the queued calls fail. Called under the engine's functions map. */
     synchronized Removal removeServer(FunctionServer server) {
-        List<RpcEntry> refused = new ArrayList<>();
         String ofLast = null;
         servers.remove(server);
         if (servers.isEmpty()) {
             ofLast = principal;
             principal = null;
-            RpcEntry entry;
-            while ((entry = queue.poll()) != null) {
-                refused.add(entry);
-            }
         }
+        List<RpcEntry> refused = unserved();
         for (Receiver receiver : receivers) {
             receiver.call(null); // each receiver checks whether its own server closed
         }
         List<Receiver> notified = List.copyOf(receivers);
         receivers.clear();
         return new Removal(ofLast, notified, refused);
+    }
+
+    /** Empties the queue if there is no server. */
+    private synchronized List<RpcEntry> unserved() {
+        List<RpcEntry> calls = new ArrayList<>();
+        RpcEntry entry;
+        while (servers.isEmpty() && (entry = queue.poll()) != null) {
+            calls.add(entry);
+        }
+        return calls;
     }
 
     /**
@@ -249,11 +259,19 @@ final class RpcFunction {
         return queue.remove(isIt);
     }
 
-    /** Queues a call again that a thread could not take, before all others. The next receive takes it, or one that waits now. */
-    void putBack(RpcEntry entry) {
+    /**
+     * Queues a call again that a thread could not take, before all others. The next receive takes it, or one
+     * that waits now. Without a server another thread refuses it.
+     *
+     * @param mayRefuse false if the thread tried to refuse it: then it waits for a server, or until its
+     *     caller cancels it
+     */
+    void putBack(RpcEntry entry, boolean mayRefuse) {
         Receiver other;
+        boolean served;
         synchronized (this) {
             queue.putBack(entry);
+            served = !servers.isEmpty();
             other = receivers.poll();
             if (other != null) {
                 other.call(null); // it looks into the queue
@@ -261,6 +279,9 @@ final class RpcFunction {
         }
         if (other != null) {
             other.deliver();
+        }
+        if (!served && mayRefuse) {
+            engine.execute(() -> refuse(unserved()));
         }
     }
 

@@ -95,6 +95,21 @@ class ErrorAtReceiveTest {
         }
     }
 
+    /** Nobody receives it later, so it is refused like a call of a function without servers. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void afterAnotherErrorItIsRefusedIfTheLastServerWasClosedMeanwhile(int callingNode) {
+        CompletableFuture<byte[]> call = client(callingNode).callAsync(REQUEST, LONG.multipliedBy(4));
+        engine.arrivals().memory = length -> {
+            engine.arrivals().memory = byte[]::new;
+            server.close();
+            throw new StackOverflowError("on purpose");
+        };
+        assertThatThrownBy(() -> server.receive(LONG)).isInstanceOf(StackOverflowError.class);
+        assertNotServed(call);
+        assertThat(engine.queuedCalls()).isZero();
+    }
+
     /** Likewise: its caller cancels it, which needs no memory. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
