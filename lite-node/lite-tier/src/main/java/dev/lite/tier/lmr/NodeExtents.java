@@ -110,16 +110,23 @@ public final class NodeExtents {
                     .formatted(self.name(), count * chunkBytes, allocator.dataBytes()));
         }
         if (drainMarks.isClosed()) {
-            throw new NodeUnreachableException(
-                    "node %s is being drained: it takes no new memory".formatted(self.name()));
+            throw drained();
         }
         boolean isWord = charge.isOfTier() && chunkBytes == ArenaAllocator.WORD_BYTES && count == 1;
         List<ExtentRun> runs = isWord
                 ? List.of(allocator.allocateWord(lmrId))
                 : bytes.allocate(lmrId, charge, chunkBytes, count, ControlMessage.RUNS_MAX);
+        if (drainMarks.isClosed()) { // since then: the drain may have found the arena empty already
+            runs.forEach(run -> bytes.free(lmrId, run));
+            throw drained();
+        }
         return runs.stream()
                 .map(run -> new Run(run.offset(), run.length(), run.entry()))
                 .toList();
+    }
+
+    private NodeUnreachableException drained() {
+        return new NodeUnreachableException("node %s is being drained: it takes no new memory".formatted(self.name()));
     }
 
     /**
