@@ -56,7 +56,7 @@ final class Appender {
                 long position = tryCommit(frame, units);
                 if (position >= 0) {
                     if (retry != null) {
-                        writers.openHoles(); // a reservation whose answer was lost
+                        writers.openHolesSoon(); // a reservation whose answer was lost
                     }
                     return position;
                 }

@@ -357,6 +357,7 @@ public final class LiteLog implements AutoCloseable {
             return;
         }
         batches.close();
+        writers.openHolesLeft();
         closed = true;
         synchronized (cleaning) {
             if (cleaner != null) {

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +40,9 @@ final class Writers implements AutoCloseable {
     private final Metadata metadata;
     private final LongSupplier end;
     private final AtomicBoolean proving = new AtomicBoolean();
+    /** The appends that have left holes since holes were opened last; above 0, a thread opens them. */
+    private final AtomicInteger holesLeft = new AtomicInteger();
+
     private volatile @Nullable Mark mark;
 
     private final ReentrantLock registering = new ReentrantLock();
@@ -122,8 +126,35 @@ final class Writers implements AutoCloseable {
         }
     }
 
+    /** {@link #openHoles}, on a thread of its own: the append is in the log, and waits for no node again. */
+    void openHolesSoon() {
+        if (holesLeft.getAndIncrement() == 0) {
+            Thread.ofVirtual().name("lite-log holes of " + metadata.log).start(this::openHolesUntilNoneIsLeft);
+        }
+    }
+
+    private void openHolesUntilNoneIsLeft() {
+        try {
+            int left;
+            do {
+                left = holesLeft.get(); // a later one may be behind the end that this thread reads
+                openHoles();
+            } while (!holesLeft.compareAndSet(left, 0));
+        } catch (RuntimeException | Error e) {
+            holesLeft.set(0); // or no append would start a thread again
+            throw e;
+        }
+    }
+
+    /** Opens the holes that {@link #openHolesSoon} has not opened yet. All appends have ended. */
+    void openHolesLeft() {
+        if (holesLeft.get() > 0) {
+            openHoles();
+        }
+    }
+
     /** Opens the holes that this process left, because it got no answer to a reservation. */
-    void openHoles() {
+    private void openHoles() {
         try {
             metadata.advanceSealBelow(end.getAsLong());
         } catch (LiteException | LogException e) {

@@ -3,9 +3,11 @@ package dev.lite.log;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.ForwardingLmrHandle;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.testing.CommitChecker;
@@ -14,8 +16,10 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -165,6 +169,81 @@ class LostAnswersTest {
             assertThat(found).isNotNull();
             assertThat(found.bytes(0)).isEqualTo(LogFixture.bytes("found"));
         }
+    }
+
+    /** The metadata may be on a node that went away meanwhile. */
+    @Test
+    void anAppendThatIsInTheLogDoesNotWaitUntilItsHoleIsOpen() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("away", LogFixture.small().withHoleTimeout(Duration.ofHours(1)));
+            CountDownLatch returned = new CountDownLatch(1);
+            AtomicBoolean committed = new AtomicBoolean();
+            Lite lite = losingAReservation(fixture.session(0), "away", committed, () -> {
+                if (committed.get()) {
+                    Waits.await(returned);
+                }
+            });
+            LiteLog log = new LiteLogs(lite, Waits.seconds(20)).open("away");
+            assertThat(LogPosition.slot(log.append(LogFixture.bytes("found")))).isEqualTo(1);
+            returned.countDown();
+            LogTransaction found = plain.reader(0).next(Waits.seconds(20));
+            assertThat(found).isNotNull();
+            assertThat(found.bytes(0)).isEqualTo(LogFixture.bytes("found"));
+        }
+    }
+
+    @Test
+    void aLogThatIsClosedLeavesNoHoleOfItsAppends() throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLog plain = fixture.create("closed", LogFixture.small().withHoleTimeout(Duration.ofHours(1)));
+            CountDownLatch closed = new CountDownLatch(1);
+            AtomicBoolean committed = new AtomicBoolean();
+            Lite lite = losingAReservation(fixture.session(0), "closed", committed, () -> {
+                if (committed.get() && Thread.currentThread().isVirtual()) {
+                    Waits.await(closed);
+                }
+            });
+            LiteLog log = new LiteLogs(lite, Waits.seconds(20)).open("closed");
+            assertThat(LogPosition.slot(log.append(LogFixture.bytes("found")))).isEqualTo(1);
+            log.close();
+            closed.countDown();
+            LogTransaction found = plain.reader(0).next(Waits.seconds(20));
+            assertThat(found).isNotNull();
+            assertThat(found.bytes(0)).isEqualTo(LogFixture.bytes("found"));
+        }
+    }
+
+    /**
+     * A session that gets no answer to its first reservation.
+     *
+     * @param committed gets true when a transaction is in the log
+     * @param before runs before each read of a word of the log's metadata
+     */
+    private static Lite losingAReservation(Lite session, String log, AtomicBoolean committed, Runnable before) {
+        AtomicBoolean lost = new AtomicBoolean();
+        Lite losing = FaultySession.of(session, (executed, operation) -> {
+            if (executed && operation.equals("fetchAdd") && !lost.getAndSet(true)) {
+                throw new LiteTimeoutException("no answer");
+            }
+            if (executed && operation.equals("testSet")) {
+                committed.set(true);
+            }
+        });
+        Optional<String> metadata = Optional.of(Metadata.name(log));
+        return FaultySession.of(losing, Metadata.name(log), handle -> new ForwardingLmrHandle() {
+            @Override
+            public LmrHandle unwrap() {
+                return handle;
+            }
+
+            @Override
+            public long getLong(long offset) {
+                if (handle.name().equals(metadata)) {
+                    before.run();
+                }
+                return super.getLong(offset);
+            }
+        });
     }
 
     /** Its slot is sealed, because another writer has ended meanwhile; its commit comes later. */
