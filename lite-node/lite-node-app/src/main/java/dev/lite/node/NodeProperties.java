@@ -134,7 +134,8 @@ record NodeProperties(
      * @param handles Maximum number of handles of all applications, divided among principals; 0 means one for each KB of the
      *     largest heap.
      * @param handlesPerSession Maximum number of handles of one application.
-     * @param nodes Maximum number of nodes in the cluster; node ids are below it. Fixed when the arena is created.
+     * @param nodes Maximum number of names that nodes of the cluster ever had, since each name keeps its id;
+     *     ids are below it. Fixed when the arena is created.
      * @param sessions Maximum number of attached applications.
      * @param requestsPerSession Maximum number of concurrent control requests of one application.
      * @param bytesPerPrincipal Maximum amount of this node's memory for the LMRs of one principal, wherever they were

@@ -303,7 +303,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         int id = directory.claimId(config.name(), arena.nodeId(), deadline.remaining());
         if (id >= arena.peersMax()) {
             throw new LimitExceededException(
-                    "node %s has the id %d in cluster \"%s\"; its arena serves ids below %d (lite.node.limits.nodes)"
+                    "node %s has the id %d in cluster \"%s\"; its arena serves ids below %d (lite.node.limits.nodes). A name keeps its id for ever: give this node the name of one that does not return, or raise the limit at every node"
                             .formatted(config.name(), id, config.cluster(), arena.peersMax()));
         }
         arena.setNodeId(id);

@@ -16,6 +16,8 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.NodeAdvert;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
@@ -101,6 +103,25 @@ interface LimitCases extends NodeCases {
             master.free();
         }
         assertThat(mapper.figures().usage().handles()).isZero();
+    }
+
+    @Test
+    default void aNameForWhichNoIdIsLeftDoesNotStartButAFormerNameDoes() {
+        TestCluster cluster = cluster(0);
+        try (InMemoryDirectory former = cluster.store().open()) {
+            for (int id = 0; id < 8; id++) {
+                assertThat(former.claimId("former-" + id, NodeAdvert.NO_ID, Waits.seconds(20)))
+                        .isEqualTo(id);
+            }
+        }
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> cluster.start("new"))
+                .withMessageContaining("node new has the id 8 in cluster \"c\"; its arena serves ids below 8")
+                .withMessageContaining("lite.node.limits.nodes")
+                .withMessageContaining("give this node the name of one that does not return, or raise the limit");
+        assertThat(cluster.start("former-3").nodes())
+                .singleElement()
+                .satisfies(node -> assertThat(node.id()).isEqualTo(3));
     }
 
     @Test
