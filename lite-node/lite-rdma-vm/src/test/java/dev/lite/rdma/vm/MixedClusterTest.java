@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.lite.mr.MrMain;
 import dev.lite.rdma.vm.Machine.Running;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,15 +24,14 @@ import org.junit.jupiter.api.parallel.Isolated;
 /**
  * Node processes that choose their fabrics themselves ({@code lite.fabric=auto}): a on one machine, b and c on the other
  * one, where c has no access to the RDMA device. So a and b use RDMA, b and c shared memory, and a and c TCP. LITE-Log
- * and LITE-MR run on them.
+ * and LITE-MR run on them. The cases run in order, because {@link MixedProgram} takes its roles in order.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Isolated("its machines take both processors")
 class MixedClusterTest {
     private static final Duration START = Duration.ofMinutes(6);
-    private static final Duration SOON = Duration.ofSeconds(90);
+    private static final Duration SOON = Waits.seconds(45);
     private static final int PORT = 7410;
-    private static final int APPLICATIONS = 50;
     private static final List<String> SMALL = List.of("-Xmx64m", "-XX:TieredStopAtLevel=1");
     private static final String NO_DEVICE = "this host has no RDMA device";
 
@@ -40,6 +40,14 @@ class MixedClusterTest {
     private static @Nullable Running b;
     private static @Nullable Running c;
     private static @Nullable Running refused;
+
+    /** {@link MixedProgram} at a. */
+    private static @Nullable Running applications;
+
+    /** {@link MixedProgram} at c: the readers. */
+    private static @Nullable Running readers;
+
+    private static final List<Running> workers = new ArrayList<>();
 
     @BeforeAll
     static void startTheCluster() {
@@ -53,11 +61,22 @@ class MixedClusterTest {
         zooKeeper.awaitLine("zookeeper", START);
         a = first.start(node("a", first));
         awaitStart(a);
-        // Start it while the two nodes of the second machine, which share a processor, are still starting.
+        // Start these while the two nodes of the second machine, which share a processor, are still starting.
+        applications = first.java(
+                SMALL,
+                MixedProgram.class,
+                socket(first, "a"),
+                MixedProgram.WRITER,
+                MixedProgram.LOG_WRITER,
+                MixedProgram.WORDS,
+                MixedProgram.ONE,
+                MixedProgram.FIFTY);
         refused = first.start(withoutDevice(node("d", first, "--lite.fabric.require=rdma")));
         for (Running node : List.of(b, c)) {
             awaitStart(node);
         }
+        readers = second.java(
+                SMALL, MixedProgram.class, socket(second, "c"), MixedProgram.READER, MixedProgram.LOG_READER);
     }
 
     private static void awaitStart(Running node) {
@@ -150,71 +169,71 @@ class MixedClusterTest {
     @Test
     @Order(3)
     void anLmrOverAllThreeNodesIsReadByApplicationsOfBothMachines() {
-        writeAndRead(MixedProgram.class, MixedProgram.WRITER, MixedProgram.READER);
+        writeAndRead(MixedProgram.WRITER, MixedProgram.READER);
     }
 
     @Test
     @Order(4)
     void aLogOnANodeIsWrittenAndReadOverRdmaAndReadFromAThirdNode() {
-        writeAndRead(AppsProgram.class, AppsProgram.LOG_WRITER, AppsProgram.LOG_READER);
+        // For the next test: they start while the machine of the other one of these two has the work.
+        workers.add(worker(Objects.requireNonNull(machines).a(), "a"));
+        workers.add(worker(Objects.requireNonNull(machines).b(), "b"));
+        writeAndRead(MixedProgram.LOG_WRITER, MixedProgram.LOG_READER);
+        endsWell(readers, Objects.requireNonNull(machines).b());
     }
 
     @Test
     @Order(5)
     void workersOfBothMachinesCountTheWordsOfAnLmr() {
-        Machine first = Objects.requireNonNull(machines).a();
-        Running atA = worker(first, "a");
-        Running atB = worker(Objects.requireNonNull(machines).b(), "b");
-        atA.awaitLine("ok", SOON);
-        atB.awaitLine("ok", SOON);
-        awaitEnd(application(AppsProgram.class, first, "a", AppsProgram.WORDS), AppsProgram.WORDS);
-        atA.kill();
-        atB.kill();
+        workers.forEach(worker -> worker.awaitLine("ok", SOON));
+        MixedProgram.begin(Objects.requireNonNull(machines).a(), MixedProgram.WORDS);
+        awaitDone(applications, MixedProgram.WORDS);
+        // The next test counts what the kernel has.
+        for (Running worker : workers) {
+            worker.kill();
+            int unused = worker.await(SOON);
+        }
     }
 
     private static Running worker(Machine machine, String node) {
-        return machine.java(SMALL, MrMain.class, "worker", socket(machine, node), AppsProgram.GROUP, "1");
+        return machine.java(SMALL, MrMain.class, "worker", socket(machine, node), LogAndWords.GROUP, "1");
     }
 
     private static String socket(Machine machine, String node) {
         return machine.memory() + "/" + node + "/node.sock";
     }
 
-    /** Both programs start at the same time, one on each machine; the reader waits for the writer. */
-    private static void writeAndRead(Class<?> program, String writer, String reader) {
-        Running reads = application(program, Objects.requireNonNull(machines).b(), "c", reader);
-        awaitEnd(application(program, Objects.requireNonNull(machines).a(), "a", writer), writer);
-        awaitEnd(reads, reader);
+    /** Both begin at the same time, one on each machine; the reader waits for the writer. */
+    private static void writeAndRead(String writer, String reader) {
+        MixedProgram.begin(Objects.requireNonNull(machines).b(), reader);
+        MixedProgram.begin(Objects.requireNonNull(machines).a(), writer);
+        awaitDone(applications, writer);
+        awaitDone(readers, reader);
     }
 
-    private static Running application(Class<?> program, Machine machine, String node, String role) {
-        return machine.java(SMALL, program, role, socket(machine, node));
+    private static void awaitDone(@Nullable Running program, String role) {
+        System.out.println("mixed cluster: " + Objects.requireNonNull(program).awaitLine(role + ": ", SOON));
     }
 
-    private static void awaitEnd(Running running, String role) {
-        assertThat(running.await(SOON)).as(running.output()).isZero();
-        System.out.println("mixed cluster: " + running.awaitLine(role, SOON));
+    private static void endsWell(@Nullable Running program, Machine machine) {
+        Running last = Objects.requireNonNull(program);
+        MixedProgram.end(machine);
+        assertThat(last.await(SOON)).as(last.output()).isZero();
     }
 
     @Test
     @Order(6)
     void fiftyApplicationsUseTheQueuePairsOfOne() {
         Machine first = Objects.requireNonNull(machines).a();
-        Running one = many(first, 1);
+        MixedProgram.begin(first, MixedProgram.ONE);
+        awaitDone(applications, MixedProgram.ONE);
         String resources = resources(first);
         System.out.println("mixed cluster: with one application " + resources);
         assertThat(resources).contains(" qp ").doesNotContain(" qp 0 ");
-        Running more = many(first, APPLICATIONS - 1);
-        assertThat(resources(first)).as("with %d applications", APPLICATIONS).isEqualTo(resources);
-        one.kill();
-        more.kill();
-    }
-
-    private static Running many(Machine machine, int applications) {
-        Running running =
-                machine.java(SMALL, ManyProgram.class, socket(machine, "a"), "b", Integer.toString(applications));
-        running.awaitLine(ManyProgram.ATTACHED, SOON);
-        return running;
+        MixedProgram.begin(first, MixedProgram.FIFTY);
+        awaitDone(applications, MixedProgram.FIFTY);
+        assertThat(resources(first)).as("with fifty applications").isEqualTo(resources);
+        endsWell(applications, first);
     }
 
     /** What the kernel has of its RDMA device, in numbers: queue pairs, completion queues, memory regions and so on. */

@@ -7,6 +7,10 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -14,15 +18,33 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * An application on one of three nodes: the writer creates an LMR over all of them, the reader reads it on another node. They meet at a
- * barrier when everything is written, so that both can start at the same time.
+ * Applications at a node, one after the other in one process, because a JVM starts slowly on an emulated
+ * processor. Each has a role, and begins when the test lets it. Some meet the application of another node at a
+ * barrier, so that both can begin at the same time.
  */
 final class MixedProgram {
+    /** Creates an LMR over all three nodes. */
     static final String WRITER = "writer";
+
+    /** Reads it at another node. */
     static final String READER = "reader";
 
-    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    static final String LOG_WRITER = "log writer";
+    static final String LOG_READER = "log reader";
+    static final String WORDS = "words";
+
+    /** One application, which stays attached to the end of the process. */
+    static final String ONE = "one application";
+
+    /** 49 more. */
+    static final String FIFTY = "fifty applications";
+
+    private static final String END = "end";
+    private static final int APPLICATIONS = 50;
+    private static final Duration TURN = Waits.seconds(150);
+    private static final Duration DEADLINE = Waits.seconds(30);
     private static final String NAME = "mixed";
+    private static final String OTHER_NODE = "b";
     private static final int NODES = 3;
     private static final int BYTES = 300_000;
     private static final int ADDED = 7;
@@ -30,25 +52,66 @@ final class MixedProgram {
     private MixedProgram() {}
 
     /**
-     * Runs a role and prints the result.
+     * Takes the roles one after the other. Prints a line at the end of each, with its name and the result.
      *
-     * @param arguments the role; the node's socket
+     * @param arguments the node's socket; the roles
      */
     public static void main(String[] arguments) {
-        try (Lite lite = Lite.attach(AttachOptions.to(Path.of(arguments[1]), "mixed"))) {
-            byte[] bytes = new byte[BYTES];
-            new Random(BYTES).nextBytes(bytes);
-            Arrays.fill(bytes, 0, Long.BYTES, (byte) 0);
-            if (arguments[0].equals(WRITER)) {
-                write(lite, bytes);
-            } else {
-                read(lite, bytes);
-            }
+        Path socket = Path.of(arguments[0]);
+        for (String role : List.of(arguments).subList(1, arguments.length)) {
+            awaitTurn(role);
+            System.out.println(role + ": " + take(role, socket));
         }
+        awaitTurn(END);
         System.exit(0);
     }
 
-    private static void write(Lite lite, byte[] bytes) {
+    /** Lets the program in this machine begin with a role. */
+    static void begin(Machine machine, String role) {
+        try {
+            Files.createFile(machine.directory().resolve(role));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Lets the program in this machine end after its last role. */
+    static void end(Machine machine) {
+        begin(machine, END);
+    }
+
+    private static void awaitTurn(String role) {
+        Waits.until("the turn of: " + role, TURN, () -> Files.exists(Path.of(role)));
+    }
+
+    private static String take(String role, Path socket) {
+        if (role.equals(ONE)) {
+            return ManyApplications.attach(socket, OTHER_NODE, 1);
+        }
+        if (role.equals(FIFTY)) {
+            return ManyApplications.attach(socket, OTHER_NODE, APPLICATIONS);
+        }
+        try (Lite lite = Lite.attach(AttachOptions.to(socket, "mixed"))) {
+            return switch (role) {
+                case WRITER -> write(lite);
+                case READER -> read(lite);
+                case LOG_WRITER -> LogAndWords.write(lite);
+                case LOG_READER -> LogAndWords.read(lite);
+                case WORDS -> LogAndWords.countWords(lite);
+                default -> throw new IllegalArgumentException(role);
+            };
+        }
+    }
+
+    private static byte[] content() {
+        byte[] bytes = new byte[BYTES];
+        new Random(BYTES).nextBytes(bytes);
+        Arrays.fill(bytes, 0, Long.BYTES, (byte) 0);
+        return bytes;
+    }
+
+    private static String write(Lite lite) {
+        byte[] bytes = content();
         LmrHandle handle = lite.memory()
                 .malloc(LmrSpec.of(BYTES)
                         .withName(NAME)
@@ -59,8 +122,8 @@ final class MixedProgram {
         require(nodes.size() == NODES, "the extents are on " + nodes);
         handle.write(0, bytes);
         require(handle.fetchAdd(0, ADDED) == 0, "the counter did not start at 0");
-        System.out.println(WRITER + " wrote " + BYTES + " bytes to " + nodes);
         meet(lite, NAME);
+        return "wrote " + BYTES + " bytes to " + nodes;
     }
 
     /** Waits for the other one of a writer and its reader. */
@@ -68,7 +131,8 @@ final class MixedProgram {
         long unused = lite.sync().barrier(name, 2).await(DEADLINE);
     }
 
-    private static void read(Lite lite, byte[] bytes) {
+    private static String read(Lite lite) {
+        byte[] bytes = content();
         meet(lite, NAME);
         try (LmrHandle handle = lite.memory().map(NAME, Permission.READ, Permission.ATOMIC)) {
             require(handle.fetchAdd(0, 1) == ADDED, "the counter does not have the writer's value");
@@ -77,7 +141,7 @@ final class MixedProgram {
             int from = Long.BYTES;
             int wrong = Arrays.mismatch(seen, from, BYTES, bytes, from, BYTES);
             require(wrong == -1, "wrong byte at " + (from + wrong));
-            System.out.println(READER + " read " + BYTES + " bytes");
+            return "read " + BYTES + " bytes";
         }
     }
 

@@ -1,7 +1,6 @@
 package dev.lite.rdma.vm;
 
 import dev.lite.api.Lite;
-import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
@@ -16,22 +15,19 @@ import dev.lite.mr.JobResult;
 import dev.lite.mr.JobSpec;
 import dev.lite.mr.MapReduce;
 import dev.lite.mr.jobs.WordCount;
+import dev.lite.testing.Waits;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
 
-/** Applications with LITE-Log and LITE-MR, attached to nodes that reach each other over RDMA. */
-final class AppsProgram {
-    static final String LOG_WRITER = "log writer";
-    static final String LOG_READER = "log reader";
-    static final String WORDS = "words";
+/** What applications do with LITE-Log and LITE-MR at nodes that reach each other over RDMA. */
+final class LogAndWords {
     static final String GROUP = "mixed";
 
-    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    private static final Duration DEADLINE = Waits.seconds(30);
     private static final String LOG = "mixed/log";
     private static final String OWNER = "b";
     private static final int SEGMENT_BYTES = 16 << 10;
@@ -44,26 +40,10 @@ final class AppsProgram {
     private static final int LINE_WORDS = 10;
     private static final int SPLIT_BYTES = 32 << 10;
 
-    private AppsProgram() {}
-
-    /**
-     * Runs a role and prints the result.
-     *
-     * @param arguments the role; the node's socket
-     */
-    public static void main(String[] arguments) {
-        try (Lite lite = Lite.attach(AttachOptions.to(Path.of(arguments[1]), "mixed"))) {
-            switch (arguments[0]) {
-                case LOG_WRITER -> write(lite);
-                case LOG_READER -> read(lite);
-                default -> countWords(lite);
-            }
-        }
-        System.exit(0);
-    }
+    private LogAndWords() {}
 
     /** Transactions of one to three entries, in several segments on another node. */
-    private static void write(Lite lite) {
+    static String write(Lite lite) {
         LogSpec spec = LogSpec.defaults()
                 .withSegmentBytes(SEGMENT_BYTES)
                 .withPlacement(Placement.on(OWNER))
@@ -79,17 +59,17 @@ final class AppsProgram {
             }
             readAll(log);
         }
-        System.out.println(LOG_WRITER + " wrote and read " + TRANSACTIONS + " transactions on node " + OWNER);
         MixedProgram.meet(lite, LOG);
+        return "wrote and read " + TRANSACTIONS + " transactions on node " + OWNER;
     }
 
-    private static void read(Lite lite) {
+    static String read(Lite lite) {
         MixedProgram.meet(lite, LOG);
         try (LiteLogs logs = new LiteLogs(lite, DEADLINE);
                 LiteLog log = logs.open(LOG)) {
             readAll(log);
         }
-        System.out.println(LOG_READER + " read " + TRANSACTIONS + " transactions");
+        return "read " + TRANSACTIONS + " transactions";
     }
 
     private static void readAll(LiteLog log) {
@@ -115,7 +95,7 @@ final class AppsProgram {
     }
 
     /** Counts the words of an LMR over all nodes, with the workers that wait. */
-    private static void countWords(Lite lite) {
+    static String countWords(Lite lite) {
         Random random = new Random(TEXT_WORDS);
         StringBuilder text = new StringBuilder();
         Map<String, Long> expected = new HashMap<>();
@@ -139,9 +119,9 @@ final class AppsProgram {
             result.pairs()
                     .forEach(pair -> counted.put(pair.key().text(), pair.value().getLong(0)));
             require(counted.equals(expected), "other counts than those of a plain program");
-            System.out.println(WORDS + " counted " + TEXT_WORDS + " words with " + master.workers()
-                    + " workers; again: " + result.again());
-            require(master.workers() == 2, "a worker was lost");
+            int workers = master.workers();
+            require(workers == 2, "a worker was lost: there are " + workers);
+            return "counted %d words with %d workers; again: %s".formatted(TEXT_WORDS, workers, result.again());
         }
     }
 
