@@ -98,8 +98,8 @@ final class TwoNodes {
         long seed = System.nanoTime();
         System.out.println("seed " + seed);
         Random random = new Random(seed);
-        time("transfers", () -> transfers(lite, random));
         time("spread", () -> spread(lite, random));
+        time("transfers", () -> transfers(lite, random));
         time("calls", () -> calls(lite, random));
         time("locks", () -> locks(lite));
         System.out.println("workload done");
