@@ -38,6 +38,9 @@ final class OwnerWaits {
                 if (!first.passed()) {
                     throw e;
                 }
+                if (!deadline.passed()) {
+                    requireWanted(notWanted, e);
+                }
                 if (deadline.passed() && isLive.test(node)) {
                     throw new LiteTimeoutException(
                             deadline.expired("memory on node %s (%s)".formatted(peers.nameOf(node), e.getMessage())));
@@ -61,11 +64,15 @@ final class OwnerWaits {
                 if (deadline.passed() || !check.passed()) {
                     throw e;
                 }
-                String why = notWanted.get();
-                if (why != null) {
-                    throw new LmrUnavailableException("%s (%s)".formatted(why, e.getMessage()), e);
-                }
+                requireWanted(notWanted, e);
             }
+        }
+    }
+
+    private static void requireWanted(@Nullable Supplier<@Nullable String> notWanted, NodeUnreachableException cause) {
+        String why = notWanted == null ? null : notWanted.get();
+        if (why != null) {
+            throw new LmrUnavailableException("%s (%s)".formatted(why, cause.getMessage()), cause);
         }
     }
 

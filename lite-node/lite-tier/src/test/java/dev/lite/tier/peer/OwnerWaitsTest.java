@@ -41,6 +41,19 @@ class OwnerWaitsTest {
         assertThat(deadline.passed()).isFalse();
     }
 
+    /** For example a copy for a node that has died meanwhile: the end of its moves waits for it. */
+    @Test
+    void nobodyWaitsForALiveNodeWhoseMemoryIsNotWantedAnyMore() {
+        peers.noteName(1, "n1");
+        absences.setLive(List.of(NODE));
+        OwnerWaits waits = new OwnerWaits(peers, absences, node -> true);
+        Deadline deadline = Deadline.in(Waits.seconds(60));
+        assertThatExceptionOfType(LmrUnavailableException.class)
+                .isThrownBy(() -> waits.await(1, () -> "its copy is not wanted", deadline))
+                .withMessageContaining("its copy is not wanted");
+        assertThat(deadline.passed()).isFalse();
+    }
+
     @Test
     void aNodeThatIsLiveIsWaitedForUntilTheDeadline() {
         peers.noteName(1, "n1");
