@@ -145,7 +145,7 @@ final class HomeBarrier {
 
     @GuardedBy("this")
     private BarrierStatus status(long round, long party) {
-        String reason = "its home was restarted or has moved, and does not know how it ended";
+        String reason = "its home does not know any more how it ended";
         for (Round past : finished) {
             if (past.number == round && past.outcome != null) {
                 if (past.members.containsKey(party)) {

@@ -86,6 +86,7 @@ final class NodeBarrier implements WordUser {
         this.word = word;
         this.calls = calls;
         this.partyIds = partyIds;
+        this.round = word.valueAtOpen();
     }
 
     @Override

@@ -132,6 +132,7 @@ final class Opening {
             long before = word.testSet(LockWord.UNBORN, LockWord.free(floor), deadline);
             return !LockWord.isDead(before);
         }
+        word.opened(value);
         return value >= 0;
     }
 

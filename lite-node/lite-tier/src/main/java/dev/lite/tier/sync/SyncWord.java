@@ -44,6 +44,8 @@ public final class SyncWord {
     /** When the record was read last, of {@link System#nanoTime}. */
     private final AtomicLong followedNs = new AtomicLong(System.nanoTime() - FOLLOW_NS);
 
+    private volatile long valueAtOpen;
+
     /** Creates the access from a mapping of the word's LMR. */
     public SyncWord(Mapping mapping) {
         this.mapping = mapping;
@@ -69,6 +71,16 @@ public final class SyncWord {
     /** Whether the word is currently accessible without a fabric. */
     boolean isMapped() {
         return mapping.isOneMappedExtent();
+    }
+
+    /** The home said the word's value when it was opened. */
+    void opened(long value) {
+        valueAtOpen = value;
+    }
+
+    /** The value that the home said when the word was opened; 0 if it has said none. */
+    long valueAtOpen() {
+        return valueAtOpen;
     }
 
     /**

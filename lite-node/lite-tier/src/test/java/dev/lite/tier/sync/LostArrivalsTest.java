@@ -76,6 +76,22 @@ class LostArrivalsTest {
         }
     }
 
+    /** Else a home that has forgotten that old round, and whose answer is lost, seems to have been restarted. */
+    @Test
+    void aNodeThatOpensABarrierArrivesForTheOpenRound() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            LtBarrier atHome = cluster.attach(0).sync().barrier("b", 2);
+            LtBarrier one = cluster.attach(1).sync().barrier("b", 2);
+            for (long round = 0; round < 3; round++) {
+                SyncContract.Task<Long> first = SyncContract.go(() -> one.await(LONG));
+                assertThat(atHome.await(LONG)).isEqualTo(round);
+                assertThat(SyncContract.get(first)).isEqualTo(round);
+            }
+            LtBarrier late = cluster.attach(2).sync().barrier("b", 2);
+            assertThat(Inside.field(here(late), "round", Long.class)).isEqualTo(3);
+        }
+    }
+
     @Test
     void aHomeThatAWordLeavesAnswersThatItHasNotCountedAParty() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(1)) {
