@@ -109,7 +109,7 @@ public final class UnfinishedMoves {
                 return found;
             }
             if (isAbandoned(id, move, own)) {
-                boolean unused = undo(name, found, null, deadline); // the next read tells
+                boolean unused = undo(name, found, null, deadline); // if not, the loop reads the record again
             } else if (deadline.passed()) {
                 throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
             } else {

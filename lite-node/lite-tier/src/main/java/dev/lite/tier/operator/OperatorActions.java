@@ -6,6 +6,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.Moves;
@@ -159,6 +160,10 @@ public final class OperatorActions implements OrderExecutor.Actions {
         try {
             now = lmrs.records().find(name, before.id(), Deadline.in(timeout)).map(LmrRecords.Found::lmr);
         } catch (LiteException unknown) {
+            return leaving.get(before.id()) != attempt;
+        } catch (RuntimeException | Error e) { // else the word has no home while this node lives
+            Unrecoverable.report(e);
+            log.warn("lmr={}: whether it stays is not known yet", before.id(), e);
             return leaving.get(before.id()) != attempt;
         }
         if (now.isPresent() && now.get().move() != null) {
