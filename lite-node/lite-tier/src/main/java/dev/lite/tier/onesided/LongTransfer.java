@@ -106,12 +106,12 @@ final class LongTransfer {
         window.add(buffer);
         int most = Math.min(buffersFor(length - posted), BUFFERS_MAX - buffersInFlight);
         buffersInFlight += buffers.extend(buffer, Math.min(pieceBuffers, most));
-        if (first) {
-            holdsRole = peer.pollRole().take();
-        }
         long bytes = Math.min(bytes(buffer), length - posted);
         if (operation == Operation.WRITE) {
             RawMemory.copyFrom(local, localOffset + posted, buffer.address, bytes);
+        }
+        if (first) {
+            holdsRole = peer.pollRole().take();
         }
         boolean held = holdsRole;
         holdsRole = false; // if it throws, it releases the role
