@@ -39,7 +39,7 @@ import org.springframework.aot.hint.annotation.Reflective;
 public @interface LtRpcHandler {
     /**
      * The function's name. May have placeholders ({@code ${…}}). Two methods of an application cannot serve
-     * the same function.
+     * the same function. Two beans with the same method can; each has its own {@link #concurrency}.
      */
     String value();
 

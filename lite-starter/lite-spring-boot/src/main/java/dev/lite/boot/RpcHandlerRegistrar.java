@@ -27,6 +27,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.TargetClassAware;
+import org.springframework.aop.TargetSource;
 import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.aop.support.AopUtils;
@@ -39,8 +40,6 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
-import org.springframework.core.annotation.MergedAnnotations;
-import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.core.env.Environment;
 import org.springframework.util.ConcurrentReferenceHashMap;
 
@@ -56,7 +55,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
     private static final int ALL_CALLS = Integer.MAX_VALUE;
 
     /** A class of a package that depends on this one. */
-    private static final String CLIENT = "dev.lite.boot.client.LtRpcClient";
+    private static final String CLIENT = "dev.lite.boot.client.LtRpcClientProxy";
 
     /** How long the end of a call is waited for. The context itself waits for less: {@code spring.lifecycle.timeout-per-shutdown-phase}. */
     private static final long LAST_CALL_HOURS = 1;
@@ -111,19 +110,24 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
 
     /** The methods of a class that are handlers. */
     static Map<Method, LtRpcHandler> handlerMethods(Class<?> type) {
-        return isClient(type)
-                ? Map.of()
-                : MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<LtRpcHandler>)
-                        method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
+        return MethodIntrospector.selectMethods(type, (MethodIntrospector.MetadataLookup<LtRpcHandler>)
+                method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
     }
 
     /** The interface of a client may have its server's annotations. The client would serve, and call itself. */
-    private static boolean isClient(Class<?> type) {
-        return (type.isInterface() || Proxy.isProxyClass(type))
-                && MergedAnnotations.from(type, SearchStrategy.TYPE_HIERARCHY).isPresent(CLIENT);
+    private static boolean isClient(Object bean) {
+        return Proxy.isProxyClass(bean.getClass())
+                && Proxy.getInvocationHandler(bean).getClass().getName().equals(CLIENT);
     }
 
-    /** Makes what factories make, if it has handlers: nobody else need ask for it. */
+    /** The class with the handlers of a bean. A target source knows one, too, but its target is a bean of its own. */
+    private static Class<?> typeOf(Object bean) {
+        return bean instanceof FactoryBean || bean instanceof TargetSource
+                ? bean.getClass()
+                : AopProxyUtils.ultimateTargetClass(bean);
+    }
+
+    /** Creates the products of factories that have handlers: perhaps nobody else asks for them. */
     @Override
     public void afterSingletonsInstantiated() {
         for (String name : factory.getBeanNamesForType(FactoryBean.class, false, false)) {
@@ -134,9 +138,18 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
             Class<?> type = factory.getBean(name) instanceof TargetClassAware proxies
                     ? proxies.getTargetClass()
                     : factory.getType(made);
-            if (type != null && !handlerMethods(type).isEmpty()) {
+            if (type != null && mayHaveHandlers(type)) {
                 Object unused = factory.getBean(made);
             }
+        }
+    }
+
+    private static boolean mayHaveHandlers(Class<?> type) {
+        try {
+            return !handlerMethods(type).isEmpty();
+        } catch (IllegalStateException | LinkageError e) { // a class that it refers to is missing
+            log.debug("The methods of " + type.getName() + " are not known", e);
+            return false;
         }
     }
 
@@ -148,8 +161,9 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
     /** Another post-processor may replace the bean before its turn comes here. */
     @Override
     public Object postProcessBeforeInitialization(Object bean, String name) {
-        Class<?> type = AopProxyUtils.ultimateTargetClass(bean);
+        Class<?> type = typeOf(bean);
         if (!(bean instanceof FactoryBean)
+                && !isClient(bean)
                 && !withoutHandlers.contains(type)) { // what a factory makes has its name, too
             if (handlerMethods(type).isEmpty()) {
                 withoutHandlers.add(type);
@@ -163,7 +177,10 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
     /** A bean that is created while the context runs is served at once. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
-        Class<?> type = bean instanceof FactoryBean ? bean.getClass() : AopProxyUtils.ultimateTargetClass(bean);
+        if (isClient(bean)) {
+            return bean;
+        }
+        Class<?> type = typeOf(bean);
         Class<?> original = initialized.remove(name);
         Map<Method, LtRpcHandler> methods = withoutHandlers.contains(type) ? Map.of() : handlerMethods(type);
         if (original != null && original != type) {
@@ -180,7 +197,8 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
         });
         if (handlers.isEmpty()) {
             withoutHandlers.add(type);
-        } else {
+        } else if (!factory.containsBeanDefinition(
+                ScopedProxyUtils.getTargetBeanName(name))) { // else the target is served
             Service service = null;
             while (!add(handlers, service)) {
                 service = service();

@@ -16,6 +16,7 @@ import org.aopalliance.intercept.MethodInvocation;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.TargetSource;
 import org.springframework.aop.framework.Advised;
 import org.springframework.aop.framework.AopInfrastructureBean;
 import org.springframework.aop.framework.AopProxyUtils;
@@ -89,7 +90,7 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     /** Another post-processor may replace the bean before its turn comes here. */
     @Override
     public Object postProcessBeforeInitialization(Object bean, String name) {
-        Class<?> type = AopProxyUtils.ultimateTargetClass(bean);
+        Class<?> type = typeOf(bean);
         if (!(bean instanceof FactoryBean) && isEligible(type)) { // what a factory makes has its name, too
             initialized.put(name, type);
         }
@@ -100,7 +101,7 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
         Class<?> original = initialized.remove(name);
-        Class<?> type = original == null ? AopProxyUtils.ultimateTargetClass(bean) : original;
+        Class<?> type = original == null ? typeOf(bean) : original;
         Object processed = super.postProcessAfterInitialization(bean, name);
         if (bean instanceof AopInfrastructureBean
                 || name.endsWith(AutowireCapableBeanFactory.ORIGINAL_INSTANCE_SUFFIX)
@@ -121,12 +122,19 @@ final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostPr
         return processed;
     }
 
-    /** Spring's own proxies, too, hide the annotation: one around another, or one that is frozen. */
+    /** The class with the methods of a bean. A target source knows one, too, but its target is a bean of its own. */
+    private static Class<?> typeOf(Object bean) {
+        return bean instanceof TargetSource ? bean.getClass() : AopProxyUtils.ultimateTargetClass(bean);
+    }
+
+    /** A proxy of Spring hides the annotation if it is frozen, or around another one, and none of them has the lock. */
     private boolean isLocked(Object bean) {
-        return bean instanceof Advised proxy
-                && advisor != null
-                && proxy.indexOf(advisor) >= 0
-                && isEligible(AopUtils.getTargetClass(bean));
+        for (Object each = bean; each instanceof Advised proxy; each = AopProxyUtils.getSingletonTarget(each)) {
+            if (advisor != null && proxy.indexOf(advisor) >= 0 && isEligible(AopUtils.getTargetClass(each))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The methods with the annotation. */

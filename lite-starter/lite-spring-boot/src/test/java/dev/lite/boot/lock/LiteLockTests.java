@@ -31,11 +31,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.aop.target.HotSwappableTargetSource;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.test.tools.SourceFile;
 import org.springframework.core.test.tools.TestCompiler;
@@ -388,6 +392,40 @@ class LiteLockTests {
                         .getFailure()
                         .hasStackTraceContaining("@LiteLock of " + LockedCounter.class.getName())
                         .hasStackTraceContaining("the bean \"hidden\" is behind the proxy "));
+    }
+
+    /** It knows the class of its target, but nobody calls the methods through it. */
+    @Test
+    void aTargetSourceOfABeanWithALockStarts() {
+        runner.withBean(
+                        "swapper",
+                        HotSwappableTargetSource.class,
+                        () -> new HotSwappableTargetSource(new LockedCounter()))
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class ProxyAroundALockedBean {
+        @Bean
+        Counter inner() {
+            return new LockedCounter();
+        }
+
+        @Bean
+        Counter outer(@Qualifier("inner") Counter inner) {
+            return around(inner, true);
+        }
+    }
+
+    /** A call through it acquires the lock of the other bean. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aProxyAroundABeanThatHasItsLockStarts(boolean ofClass) {
+        runner.withUserConfiguration(ProxyAroundALockedBean.class)
+                .withPropertyValues("spring.aop.proxy-target-class=" + ofClass)
+                .run(context -> assertThat(
+                                context.getBean("outer", Counter.class).count(3))
+                        .isEqualTo("count/3"));
     }
 
     static class FinalMethod {
