@@ -126,10 +126,21 @@ final class Writers implements AutoCloseable {
         }
     }
 
-    /** {@link #openHoles}, on a thread of its own: the append is in the log, and waits for no node again. */
+    /** {@link #openHoles}, on a thread of its own: the append is in the log, and must not wait for a node any more. */
     void openHolesSoon() {
-        if (holesLeft.getAndIncrement() == 0) {
+        if (holesLeft.getAndIncrement() != 0) {
+            return;
+        }
+        boolean started = false;
+        try {
             Thread.ofVirtual().name("lite-log holes of " + metadata.log).start(this::openHolesUntilNoneIsLeft);
+            started = true;
+        } catch (OutOfMemoryError e) {
+            // The append is in the log. Its hole opens with the next one, or after its timeout.
+        } finally {
+            if (!started) {
+                holesLeft.set(0);
+            }
         }
     }
 
