@@ -41,7 +41,7 @@ final class MixedProgram {
 
     private static final String END = "end";
     private static final int APPLICATIONS = 50;
-    private static final Duration TURN = Waits.seconds(150);
+    private static final Duration TURN = Duration.ofMinutes(20);
     private static final Duration DEADLINE = Waits.seconds(30);
     private static final String NAME = "mixed";
     private static final String OTHER_NODE = "b";

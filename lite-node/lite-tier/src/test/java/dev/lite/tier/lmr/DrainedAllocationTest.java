@@ -9,6 +9,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.operator.OrderExecutor;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
@@ -31,6 +32,7 @@ class DrainedAllocationTest {
     @ValueSource(longs = {ArenaAllocator.WORD_BYTES, 1 << 20})
     void anAllocationThatADrainOvertakesIsRefusedAndLeavesNothing(long bytes) {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            Inside.field(cluster.node(0), "orders", OrderExecutor.class).close(); // it would open the node again
             LmrServices lmrs = Inside.field(cluster.node(0), "lmrs", LmrServices.class);
             ArenaAllocator allocator = Inside.field(cluster.node(0), "allocator", ArenaAllocator.class);
             FutureTask<?> allocation = new FutureTask<>(() -> lmrs.extents()

@@ -302,7 +302,7 @@ class DrainTest {
             CompletableFuture<Optional<String>> drain =
                     onThread(() -> home.node().drain(LONG));
             Waits.until("it has moved", () -> isElsewhere(cluster, "barrier/b"));
-            Waits.pass(Waits.seconds(0.3)); // until the home has tried to find that out
+            Waits.until("the home has tried to find that out", () -> home.news().failedReads() > 5);
 
             CompletableFuture<Long> first = onThread(() -> atHome.await(LONG));
             CompletableFuture<Long> second = onThread(() -> atHome.await(LONG));

@@ -45,6 +45,7 @@ public final class HeldNews implements ClusterDirectory {
     private final AtomicInteger unreadableReads = new AtomicInteger();
     private String lostName = ""; // guarded by this
     private int lostReads; // guarded by this
+    private int failedReads; // guarded by this
     private volatile String taskName = "";
     private volatile @Nullable Runnable afterCreate;
     private volatile String changedName = "";
@@ -191,7 +192,16 @@ public final class HeldNews implements ClusterDirectory {
     }
 
     private synchronized boolean failsThisRead(String name) {
-        return name.equals(lostName) && lostReads-- > 0;
+        boolean fails = name.equals(lostName) && lostReads-- > 0;
+        if (fails) {
+            failedReads++;
+        }
+        return fails;
+    }
+
+    /** How many reads have failed because of {@link #failNextReads}. */
+    public synchronized int failedReads() {
+        return failedReads;
     }
 
     /** How many reads failed because of {@link #makeUnreadable}. */
