@@ -208,7 +208,7 @@ public interface Lite extends AutoCloseable {
         /**
          * With the sockets of other nodes of this host. The session attaches to the first node that accepts
          * it, {@link #socket} first, and stays there until that node is lost. The nodes share the deadline of
-         * an attach: of the time that is left, each one has the same part as every node after it. After a
+         * an attach: each has an equal part of the time that is left. After a
          * change to another node, operations in flight are repeated as after a restart, except for writes and
          * memset: those throw {@link SessionLostException}, because the lost node may still execute them.
          */
