@@ -126,6 +126,11 @@ final class ChannelClient implements AutoCloseable {
         throw new AssertionError("not refused: " + reply);
     }
 
+    /** Whether a reply to a request has come before what was read last. */
+    boolean isAnswered(long request) {
+        return unread.stream().anyMatch(one -> one.message() instanceof Reply reply && reply.requestId() == request);
+    }
+
     /** A channel and its memory or connection. */
     record Opened(long number, ChannelArea area, @Nullable LinkKeys keys, Received carrier) implements AutoCloseable {
         /** Takes the descriptor over. */

@@ -106,7 +106,7 @@ class ChannelsTest extends ChannelCases {
         for (int i = 0; i < 10; i++) {
             offers.add(server.offered());
         }
-        long startNs = System.nanoTime();
+        int undelayed = 0;
         // Each of these binds a function, which takes a control request between the nodes.
         ChannelClient other = attach(serversNode);
         for (int i = 0; i < 20; i++) {
@@ -116,9 +116,11 @@ class ChannelsTest extends ChannelCases {
             assertThat(other.takeNext()).isPositive();
             caller.opened(request).close();
             assertThat(other.closeServer(its)).isInstanceOf(Done.class);
+            if (requests.stream().noneMatch(caller::isAnswered)) {
+                undelayed++;
+            }
         }
-        assertThat(System.nanoTime() - startNs)
-                .isLessThan(Waits.scaled(Duration.ofMillis(1500)).toNanos());
+        assertThat(undelayed).as("done before the offers' deadline").isGreaterThanOrEqualTo(5);
         for (long request : requests) {
             assertThat(caller.failure(request).message()).contains("not done within its deadline of 2 s");
         }
