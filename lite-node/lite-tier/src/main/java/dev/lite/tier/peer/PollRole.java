@@ -417,6 +417,9 @@ public final class PollRole implements AutoCloseable {
                         virtualsWait.hit(left);
                     } else if (virtualsServe) {
                         virtualsWait.ready(left);
+                        if (turns == null) {
+                            virtualsWait.giveWay();
+                        }
                     }
                     first = left = virtualsWait.begin(pollCost);
                     StagedWait.letOthersRun();
@@ -514,12 +517,14 @@ public final class PollRole implements AutoCloseable {
     }
 
     private void lead(PollWaiter waiter, long deadlineNs) {
+        boolean atOnce = false;
         try {
             int first = holdersWait.begin(pollCost);
             int left = first;
             for (int rounds = 1; !waiter.isOver(); rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
+                    atOnce = rounds == 1;
                     if (left != first) {
                         holdersWait.hit(left); // no hit in the first poll: it was there already or woke this thread
                     }
@@ -545,6 +550,9 @@ public final class PollRole implements AutoCloseable {
             }
         } finally {
             boolean unused = release(waiter.isOver());
+        }
+        if (atOnce && turns == null) { // the answers of the last requests went with the poll
+            holdersWait.giveWay();
         }
     }
 

@@ -39,6 +39,11 @@ import org.jspecify.annotations.Nullable;
  * row, which it {@linkplain #ready reports}, a wait skips its pauses, if a poll costs more than one pause. (When polls cost nothing,
  * a pause is so short that skipping it costs several times as much.)
  *
+ * <p><b>Giving way.</b> Such a thread also yields once in {@value #GIVE_WAY_EVERY} of these waits, if the caller
+ * {@linkplain #giveWay says so}. Otherwise those that wait on its processor run only when its time slice ends, which made
+ * each of their calls twenty times as long as those of threads on the other processor. After a late yield it gives no
+ * way for {@value #LATE_PART} times as long as that took: beside a busy process it loses little.
+ *
  * <p>Any number of threads share one object. Updates may be lost, which only slows the adaptation down. Nothing is allocated.
  */
 public final class StagedWait {
@@ -61,6 +66,12 @@ public final class StagedWait {
 
     /** After so many waits in a row that ended at their first poll, waits skip their pauses. */
     static final int READY_IN_A_ROW = 2;
+
+    /** One in so many waits that ended at their first poll gives way. */
+    static final int GIVE_WAY_EVERY = 2;
+
+    /** After a late yield, a thread gives no way for so many times as long. */
+    static final int LATE_PART = 64;
 
     // What is left of a wait: the pauses above the yields.
     private static final int YIELD_BITS = 8;
@@ -106,6 +117,12 @@ public final class StagedWait {
     /** The end of the last late yield that counted. */
     private long lateUntilNs;
 
+    /** Waits that ended at their first poll since a thread gave way. */
+    private int waysKept;
+
+    /** When a thread may give way again. */
+    private long giveWayFromNs;
+
     /**
      * Begins with all pauses.
      *
@@ -130,6 +147,7 @@ public final class StagedWait {
         this.eachLateYieldCounts = eachLateYieldCounts;
         this.mixes = mixes;
         this.lateUntilNs = clock.getAsLong();
+        this.giveWayFromNs = lateUntilNs;
         this.all = pauses;
         this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
         this.yields = Math.min(YIELDS_MAX, pauses);
@@ -214,18 +232,42 @@ public final class StagedWait {
                 && (left & YIELD_MASK) > 0; // no yields while they are suspended
     }
 
-    /** Yields once; returns whether that took too long. */
-    @SuppressWarnings("ThreadPriorityCheck") // the clock tells whether the yield helped
-    private boolean isYieldLate() {
+    /**
+     * The first poll of a wait succeeded. Yields after one in {@value #GIVE_WAY_EVERY} such waits, for threads that wait on
+     * this processor. Not for polls that cost as little as a pause: a yield costs more than those waits.
+     */
+    public void giveWay() {
+        if (++waysKept < GIVE_WAY_EVERY || yields == 0) {
+            return;
+        }
+        waysKept = 0;
         long beginNs = clock.getAsLong();
+        if (beginNs - giveWayFromNs < 0) {
+            return;
+        }
+        yieldProcessor();
+        long endNs = clock.getAsLong();
+        if (endNs - beginNs > LATE_NS) {
+            giveWayFromNs = endNs + LATE_PART * (endNs - beginNs);
+        }
+    }
+
+    @SuppressWarnings("ThreadPriorityCheck") // the callers' clocks tell whether the yield helped
+    private void yieldProcessor() {
         Runnable give = giveProcessor;
         if (give != null) {
             give.run();
         } else {
             Thread.yield();
-            if (Thread.currentThread().isVirtual()) {
-                return false; // it gave nothing away but its place among the others of its carrier
-            }
+        }
+    }
+
+    /** Yields once; returns whether that took too long. */
+    private boolean isYieldLate() {
+        long beginNs = clock.getAsLong();
+        yieldProcessor();
+        if (giveProcessor == null && Thread.currentThread().isVirtual()) {
+            return false; // it gave nothing away but its place among the others of its carrier
         }
         long endNs = clock.getAsLong();
         if (endNs - beginNs > LATE_NS) {

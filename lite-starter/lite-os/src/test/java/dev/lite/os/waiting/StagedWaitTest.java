@@ -243,6 +243,49 @@ class StagedWaitTest {
     }
 
     @Test
+    void aThreadThatFindsItsWorkAtOnceGivesWayInEverySecondWait() {
+        AtomicInteger yields = new AtomicInteger();
+        StagedWait wait = new StagedWait(PAUSES, yields::incrementAndGet, () -> 0, false, false);
+        for (int i = 1; i <= 10; i++) {
+            wait.giveWay();
+            assertThat(yields).as("after %d waits", i).hasValue(i / 2);
+        }
+    }
+
+    @Test
+    void afterALateYieldAThreadGivesNoWayForManyTimesAsLong() {
+        AtomicInteger yields = new AtomicInteger();
+        AtomicLong nowNs = new AtomicLong();
+        Runnable late = () -> {
+            yields.incrementAndGet();
+            nowNs.addAndGet(300_000);
+        };
+        StagedWait wait = new StagedWait(PAUSES, late, nowNs::get, false, false);
+        giveWayTwice(wait);
+        assertThat(yields).hasValue(1);
+        nowNs.addAndGet(64 * 300_000 - 1);
+        giveWayTwice(wait);
+        assertThat(yields).as("too early").hasValue(1);
+        nowNs.addAndGet(1);
+        giveWayTwice(wait);
+        assertThat(yields).hasValue(2);
+        assertThat(wait.begin(1) & 0xff).as("yields of waits").isPositive();
+    }
+
+    @Test
+    void aThreadThatSleepsAtOnceGivesNoWay() {
+        AtomicInteger yields = new AtomicInteger();
+        StagedWait wait = new StagedWait(0, yields::incrementAndGet, () -> 0, false, false);
+        giveWayTwice(wait);
+        assertThat(yields).hasValue(0);
+    }
+
+    private static void giveWayTwice(StagedWait wait) {
+        wait.giveWay();
+        wait.giveWay();
+    }
+
+    @Test
     void withoutPausesTheThreadSleepsAtOnce() {
         StagedWait wait = new StagedWait(0);
         for (int i = 0; i < 200; i++) {
