@@ -392,6 +392,9 @@ public final class PostedMemory implements RemoteMemory {
                 if (deadline.passed()) {
                     throw Posts.late(peer, operation, deadline);
                 }
+                if (Thread.currentThread().isInterrupted()) { // the pauses would end at once, too
+                    throw interrupted(peer, operation);
+                }
                 Polling.sleepNs(BUSY_PAUSE_NS);
             }
         } finally {
@@ -405,14 +408,18 @@ public final class PostedMemory implements RemoteMemory {
     void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
         if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
             if (Thread.currentThread().isInterrupted()) {
-                throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
-                        .formatted(operation, peer.hello().node()));
+                throw interrupted(peer, operation);
             }
             throw Posts.late(peer, operation, deadline);
         }
         if (buffer.state.get() != BounceBuffer.DONE) {
             throw posts.lost(peer, operation);
         }
+    }
+
+    private static LmrUnavailableException interrupted(Peer peer, Operation operation) {
+        return new LmrUnavailableException("interrupted in a %s of memory on node %s"
+                .formatted(operation, peer.hello().node()));
     }
 
     private void postEnded(long context, @Nullable FabricError error) {

@@ -3,6 +3,7 @@ package dev.lite.tier.onesided;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics.Count;
@@ -43,10 +44,13 @@ import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -192,6 +196,47 @@ class PostedMemoryTest {
                     .as("seed %d: all buffers are free", seed)
                     .isTrue();
         });
+    }
+
+    /** Else the end of a session, which interrupts its operations, leaves threads that poll without a pause until their deadlines. */
+    @Test
+    void anInterruptEndsAnOperationWhoseConnectionIsBusy() throws IOException {
+        SimulatedNetwork network = new SimulatedNetwork(
+                SimulatedOptions.seeded(seed()).withQueueDepth(1).withSteps());
+        AtomicBoolean going = new AtomicBoolean(true);
+        AtomicBoolean over = new AtomicBoolean();
+        Thread clock = Thread.ofPlatform().start(() -> {
+            while (!over.get()) {
+                if (!going.get() || !network.step()) {
+                    Waits.pass(Duration.ofNanos(50_000));
+                }
+            }
+        });
+        try {
+            withTwoNodes(network.provider(), (memory, far) -> {
+                memory.fetchAdd(1, far.id(), word(far), 0, soon()); // connects
+                going.set(false);
+                CompletableFuture<Long> first = new CompletableFuture<>();
+                assertThat(tryAtomic(memory, far, Operation.FETCH_ADD, 1, 0, first))
+                        .isTrue();
+                AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+                Thread second = Thread.ofPlatform()
+                        .start(() -> failure.set(catchThrowable(
+                                () -> memory.fetchAdd(1, far.id(), word(far), 1, Deadline.in(Waits.seconds(5))))));
+                Waits.until("it waits", () -> second.getState() == Thread.State.TIMED_WAITING);
+                second.interrupt();
+                Waits.join(second);
+                going.set(true);
+                Waits.until("the first one has ended", first::isDone);
+                assertThat(failure.get())
+                        .isInstanceOf(LmrUnavailableException.class)
+                        .hasMessageContaining("interrupted");
+            });
+        } finally {
+            going.set(true);
+            over.set(true);
+            Waits.join(clock);
+        }
     }
 
     /** Else its caller learns of its end twice: by the exception, and when the post completes. */
