@@ -1,11 +1,13 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Durations;
 import dev.lite.session.async.HelpedFutures;
+import dev.lite.session.wire.WireText;
 import dev.lite.tier.peer.LastRole;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
@@ -96,6 +98,11 @@ final class AsyncCalls {
      * @param request is copied before this method returns
      */
     CompletableFuture<byte[]> onThread(Object what, byte[] request, Duration deadline, CallOfCopy call) {
+        try {
+            WireText.checkRequest(what + ": the request", request.length, 0, LtRpc.MESSAGE_BYTES_MAX);
+        } catch (LimitExceededException tooLong) { // it might wait for more memory than that of all such calls
+            return CompletableFuture.failedFuture(tooLong);
+        }
         Duration left = deadline;
         int kib = THREAD_KIB + Math.ceilDiv(request.length, 1 << 10);
         if (onThreads.hasQueuedThreads() || !onThreads.tryAcquire(kib)) { // tryAcquire alone would overtake

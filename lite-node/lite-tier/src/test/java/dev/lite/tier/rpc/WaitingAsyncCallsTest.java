@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcClient;
@@ -58,6 +59,26 @@ class WaitingAsyncCallsTest {
             }
             calls.forEach(call -> assertThat(call.join()).hasSize(1));
             assertThat(next.join().join()).hasSize(1);
+        }
+    }
+
+    /** It would wait for more memory than that of all, until its deadline, and all others behind it. */
+    @Test
+    void aRequestThatIsTooLongIsRefusedAtOnce() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(1)) {
+            Lite app = cluster.attach(0);
+            byte[] request = new byte[(64 << 20) + 1];
+            for (RpcClient client : List.of(
+                    app.rpc().bindAny("f"),
+                    app.rpc().bind("n0", "f"),
+                    app.rpc().bindAny("f").withContext("c"))) {
+                assertThat(client.callAsync(request, SHORT))
+                        .isCompletedExceptionally()
+                        .failsWithin(SHORT)
+                        .withThrowableThat()
+                        .withCauseInstanceOf(LimitExceededException.class)
+                        .withMessageContaining("the request has 67108865 bytes");
+            }
         }
     }
 
