@@ -197,9 +197,6 @@ public final class Moves {
                     throw lost;
                 }
                 done = true;
-                // Perhaps it was undone, and another move led there and has freed the former place. If not, the
-                // scan for orphans frees that.
-                left = List.of();
             }
             if (!done) {
                 throw new LmrUnavailableException("LMR %d changed during its move".formatted(id));
@@ -208,13 +205,16 @@ public final class Moves {
             if (!begun) {
                 reclaimer.giveBackLater(before, fresh);
             } else if (!done) {
-                unfinished.settle(name, id, move, fresh, List.copyOf(copies));
+                unfinished.settle(name, id, move, fresh, left, List.copyOf(copies));
             }
         }
         afterMove(name, before, left, deadline);
     }
 
-    /** Whether an LMR lies where a move was to bring it, after the answer to the last change of the move was lost. */
+    /**
+     * Whether an LMR lies where a move was to bring it, after the answer to the last change of the move was lost. Then this move
+     * has brought it: if the move had been undone, its place would have been freed, and another one has another name.
+     */
     private boolean hasMoved(@Nullable String name, long id, Move move, LiteException lost) {
         try {
             return records.find(name, id, Deadline.in(UnfinishedMoves.UNDO))

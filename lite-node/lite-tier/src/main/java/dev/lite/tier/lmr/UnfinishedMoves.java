@@ -143,21 +143,25 @@ public final class UnfinishedMoves {
     /**
      * Settles a failed move, now or as soon as the record can be read and changed. Others wait for it: they undo a move
      * only once its mover is fenced.
+     *
+     * @param fresh the new memory
+     * @param left the memory that the LMR has left, if the last change of the record has succeeded after all
      */
     void settle(
             @Nullable String name,
             long id,
             Move move,
             List<Share> fresh,
+            List<Share> left,
             List<CompletableFuture<@Nullable Void>> copies) {
-        if (trySettle(name, id, move, fresh, copies)) {
+        if (trySettle(name, id, move, fresh, left, copies)) {
             return;
         }
         log.warn("the move of lmr={} failed and is not undone yet; trying again", id);
         try {
             executor.execute(() -> {
-                // Later, a record without the move tells nothing about the fresh memory: the scan for orphans frees it.
-                while (!trySettle(name, id, move, List.of(), copies)) {
+                // Later, a record without the move tells nothing about the memory: the scan for orphans frees it.
+                while (!trySettle(name, id, move, List.of(), List.of(), copies)) {
                     Polling.sleepNs(UNDO_PAUSE_NS);
                     if (Thread.currentThread().isInterrupted()) {
                         return; // this node stops
@@ -179,6 +183,7 @@ public final class UnfinishedMoves {
             long id,
             Move move,
             List<Share> fresh,
+            List<Share> left,
             List<CompletableFuture<@Nullable Void>> copies) {
         Deadline deadline = Deadline.in(UNDO);
         try {
@@ -190,10 +195,14 @@ public final class UnfinishedMoves {
             if (move.equals(current.move())) {
                 return undo(name, found.get(), copies, deadline);
             }
+            if (current.move() == null && current.shares().equals(move.shares())) { // done after all
+                if (!left.isEmpty()) {
+                    reclaimer.giveBackLater(current, left);
+                }
+                return true;
+            }
             // The request that begins the move may still be on its way. A new version makes it fail.
-            if (current.move() == null
-                    && !current.shares().equals(move.shares())
-                    && !records.replace(name, found.get(), current, deadline)) {
+            if (current.move() == null && !records.replace(name, found.get(), current, deadline)) {
                 return false;
             }
             if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {

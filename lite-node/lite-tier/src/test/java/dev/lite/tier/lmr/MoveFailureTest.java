@@ -344,6 +344,7 @@ class MoveFailureTest {
             LmrHandle made = mover.node().attach("app").memory().malloc(spec());
             byte[] bytes = content();
             made.write(0, bytes);
+            long allocated = allocated(cluster, 2);
             LmrHandle other = cluster.attach(1).memory().map("moving", DATA[0], DATA);
             AtomicReference<@Nullable Throwable> failed = new AtomicReference<>();
             Thread moving = Thread.ofPlatform().unstarted(() -> failed.set(catchThrowable(() -> made.moveTo("n0"))));
@@ -357,6 +358,7 @@ class MoveFailureTest {
             assertThat(failed).hasNullValue();
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n0");
             assertThat(Arrays.equals(all(other), bytes)).isTrue();
+            Waits.until("the memory at the former node is free", () -> allocated(cluster, 2) == allocated);
         }
     }
 
