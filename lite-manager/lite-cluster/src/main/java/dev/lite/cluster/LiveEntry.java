@@ -16,9 +16,10 @@ import tools.jackson.databind.json.JsonMapper;
  * @param owner identifies the directory object that made it, also across sessions
  * @param node the registration
  * @param managementUrl see {@link ClusterDirectory#publishManagementUrl}; null while the node has none
+ * @param sessionTimeoutMs so long it stays after the end of its process; 0 if an older version made it
  */
 @JsonInclude(JsonInclude.Include.NON_NULL)
-record LiveEntry(String owner, NodeRecord node, @Nullable String managementUrl) {
+record LiveEntry(String owner, NodeRecord node, @Nullable String managementUrl, long sessionTimeoutMs) {
     private static final Logger log = LoggerFactory.getLogger(LiveEntry.class);
     private static final JsonMapper JSON = JsonMapper.builder()
             .disable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES) // older versions lack fields

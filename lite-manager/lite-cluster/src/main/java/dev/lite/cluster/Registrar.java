@@ -41,6 +41,9 @@ final class Registrar implements AutoCloseable {
     /** The server expires sessions at ticks, so up to one tick after the timeout. */
     private static final double SESSION_TIMEOUT_SLACK = 1.5;
 
+    /** For another process's timeout, which its registration names: a wrong one must not keep this node waiting. */
+    private static final long OTHERS_TIMEOUT_MS_MAX = 120_000;
+
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
     private final NodeIdStore ids;
@@ -109,7 +112,7 @@ final class Registrar implements AutoCloseable {
                 boolean forged = live.get().trusted().isEmpty(); // it must not keep this node away
                 if (!forged) {
                     if (there.isEmpty() || !there.get().owner().equals(owner)) {
-                        awaitLeave(live.path(), there.map(LiveEntry::node), deadline, what);
+                        awaitLeave(live.path(), there, deadline, what);
                         continue;
                     }
                     if (live.get().stat().getEphemeralOwner() == session.sessionId()) {
@@ -126,10 +129,8 @@ final class Registrar implements AutoCloseable {
             int before = idData.stat().getVersion();
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
             operations.add(session.setDataOp(paths.id(wanted.name()), idData.bytes(), idData.stat()));
-            operations.add(session.createOp(
-                    paths.live(wanted.name()),
-                    new LiveEntry(owner, record, managementUrl).toBytes(),
-                    CreateMode.EPHEMERAL));
+            operations.add(
+                    session.createOp(paths.live(wanted.name()), entry(record).toBytes(), CreateMode.EPHEMERAL));
             Answer<List<OpResult>> made =
                     session.await(session.multi(paths.live(wanted.name()), operations), deadline, what);
             if (made.isOk()) {
@@ -141,12 +142,16 @@ final class Registrar implements AutoCloseable {
         }
     }
 
+    private LiveEntry entry(NodeRecord record) {
+        return new LiveEntry(owner, record, managementUrl, session.sessionTimeoutMs());
+    }
+
     /** Adds the management URL to this process's registration; false if the registration changed meanwhile. */
     private boolean isPublished(LiveEntry entry, Answer<ZooKeeperSession.Data> live, Deadline deadline) {
         if (Objects.equals(entry.managementUrl(), managementUrl)) {
             return true;
         }
-        byte[] bytes = new LiveEntry(owner, entry.node(), managementUrl).toBytes();
+        byte[] bytes = entry(entry.node()).toBytes();
         Op change = session.setDataOp(live.path(), bytes, live.get().stat());
         Answer<List<OpResult>> changed =
                 session.await(session.multi(live.path(), List.of(change)), deadline, "publish the management URL");
@@ -200,8 +205,10 @@ final class Registrar implements AutoCloseable {
     }
 
     /** The registration of a dead process disappears when its session times out; that of a live process stays. */
-    private void awaitLeave(String path, Optional<NodeRecord> other, Deadline deadline, String what) {
-        Duration time = Duration.ofMillis((long) (session.sessionTimeoutMs() * SESSION_TIMEOUT_SLACK));
+    private void awaitLeave(String path, Optional<LiveEntry> other, Deadline deadline, String what) {
+        long others = other.map(LiveEntry::sessionTimeoutMs).orElse(0L);
+        long longest = Math.max(session.sessionTimeoutMs(), Math.min(others, OTHERS_TIMEOUT_MS_MAX));
+        Duration time = Duration.ofMillis((long) (longest * SESSION_TIMEOUT_SLACK));
         // A caller may try again. But if a lost registration cannot be made again, that is final. So the
         // other one has its whole time, however long the release of what this process held has taken.
         Deadline leave = registered == null ? deadline.atMost(time) : Deadline.in(time);
@@ -216,7 +223,7 @@ final class Registrar implements AutoCloseable {
             changed.get(leave.remainingNs(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             Duration waited = Duration.ofNanos(System.nanoTime() - startNs);
-            throw other.map(node -> NodeIds.nameTaken(node, waited))
+            throw other.map(entry -> NodeIds.nameTaken(entry.node(), waited))
                     .orElseThrow(() -> new ClusterUnavailableException(
                             "%s is not a registration that this version can read".formatted(path), e));
         } catch (InterruptedException e) {

@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.CuratorZookeeperClient;
@@ -189,6 +190,22 @@ class CuratorSessionTest {
         }
     }
 
+    /** A process that has just ended looks like one that lives until its own session times out. */
+    @Test
+    void aNameIsWaitedForAsLongAsTheSessionOfItsFormerProcessMayLast() {
+        CuratorDirectory former = zooKeeper.open(cluster, SHORT_SESSION_TIMEOUT.multipliedBy(4));
+        opened.add(former);
+        NodeRecord before = former.register(advert("a"), DEADLINE);
+        try (CuratorDirectory next = zooKeeper.open(cluster, SHORT_SESSION_TIMEOUT)) {
+            CompletableFuture<NodeRecord> after =
+                    CompletableFuture.supplyAsync(() -> next.register(advert("a"), DEADLINE));
+            Waits.pass(SHORT_SESSION_TIMEOUT.multipliedBy(2));
+            opened.removeLast().close();
+
+            assertThat(after.join().incarnation()).isGreaterThan(before.incarnation());
+        }
+    }
+
     /** Replaces the registration of "a" in one step, as if its session had ended long ago. */
     private NodeRecord giveNameToAnotherNode() {
         CuratorDirectory other = open();
@@ -203,7 +220,7 @@ class CuratorSessionTest {
                                 Op.delete(paths.live("a"), -1),
                                 session.createOp(
                                         paths.live("a"),
-                                        new LiveEntry("another process", successor, null).toBytes(),
+                                        new LiveEntry("another process", successor, null, 0).toBytes(),
                                         CreateMode.EPHEMERAL))),
                 Deadline.in(DEADLINE),
                 "test");

@@ -95,7 +95,7 @@ class SignedRecordsTest {
         NodeRecord ours = member.register(advert("ours"), DEADLINE);
         NodeRecord evil = new NodeRecord("evil", 7, 1, ours.host(), 1 << 20, ours.fabrics());
 
-        write(paths.live("evil"), new LiveEntry("stranger", evil, null).toBytes());
+        write(paths.live("evil"), new LiveEntry("stranger", evil, null, 0).toBytes());
 
         assertThat(namesOf(member.nodesNow(DEADLINE))).containsExactly("ours");
         assertThat(member.refusedRecords()).isPositive();
@@ -143,7 +143,7 @@ class SignedRecordsTest {
         assertThat(member.nodesNow(DEADLINE)).isEmpty();
         NodeRecord evil =
                 new NodeRecord("a", 0, 1, "host/boot", 1 << 20, advert("a").fabrics());
-        write(paths.live("a"), new LiveEntry("stranger", evil, null).toBytes());
+        write(paths.live("a"), new LiveEntry("stranger", evil, null, 0).toBytes());
 
         NodeRecord ours = member.register(advert("a"), DEADLINE);
 
