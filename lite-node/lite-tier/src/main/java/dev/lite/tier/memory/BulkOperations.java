@@ -318,7 +318,8 @@ public final class BulkOperations {
         } catch (ExecutionException e) {
             Throwable cause = e.getCause() instanceof CompletionException inner ? inner.getCause() : e.getCause();
             if (cause instanceof LiteException error) {
-                throw WireError.again(error, String.valueOf(error.getMessage()));
+                // Which node failed: its message names only the node for which it waited.
+                throw WireError.again(error, "%s: %s".formatted(what.get(), error.getMessage()));
             }
             throw new LmrUnavailableException(what.get() + " failed", e);
         } catch (InterruptedException e) {

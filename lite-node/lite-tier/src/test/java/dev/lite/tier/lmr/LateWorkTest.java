@@ -170,6 +170,23 @@ class LateWorkTest {
         }
     }
 
+    /** The connection has one slot for such work, which the first copy has. */
+    @Test
+    void theTimeoutOfACopyThatWaitsForAnotherOneHasTheNameOfTheNodeThatCopies() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        try (TestCluster cluster = new TestCluster(root, network.provider())) {
+            WaitingCopy first = copyThatWaitsAtN1(cluster, LONG);
+            TierSession other = cluster.node(0).open("other", "test");
+            TierHandle source = on("n1", other);
+            TierHandle target = on("n1", other);
+            assertThatExceptionOfType(LiteTimeoutException.class)
+                    .isThrownBy(() -> other.copy(source, 0, target, 0, BYTES, false, Waits.seconds(1)))
+                    .withMessageContaining("by node n1")
+                    .withMessageContaining("control slots");
+            assertThat(first.copy()).isNotDone();
+        }
+    }
+
     private record WaitingCopy(CompletableFuture<Void> copy, HeldNews newsOfN1) {}
 
     /** From n1 to n2, which has left; n1 has not heard of that. n0 asks for it. */
