@@ -6,13 +6,14 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntPredicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** How operations on memory wait for the node that owns it. Any thread. */
 final class OwnerWaits {
-    private static final Duration CHECK = Duration.ofMillis(200);
+    private static final long CHECK_NS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private final PeerTable peers;
     private final Absences absences;
@@ -29,40 +30,21 @@ final class OwnerWaits {
     Peer await(int node, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
         while (true) {
             // A node that is live may leave meanwhile; then it is waited for as long as any other one that has left.
-            boolean live = isLive.test(node);
-            Deadline until = live ? Deadline.in(CHECK) : Deadline.in(Duration.ofNanos(absences.waitNs(node)));
-            Deadline first = until.remainingNs() < deadline.remainingNs() ? until : deadline;
-            try {
-                return awaitWanted(node, notWanted, first);
-            } catch (NodeUnreachableException e) {
-                if (!first.passed()) {
-                    throw e;
-                }
-                if (!deadline.passed()) {
-                    requireWanted(notWanted, e);
-                }
-                if (deadline.passed() && isLive.test(node)) {
-                    throw new LiteTimeoutException(
-                            deadline.expired("memory on node %s (%s)".formatted(peers.nameOf(node), e.getMessage())));
-                }
-                if (!live && !isLive.test(node)) {
-                    throw lost(node, deadline, e);
-                }
-            }
-        }
-    }
-
-    private Peer awaitWanted(int node, @Nullable Supplier<@Nullable String> notWanted, Deadline deadline) {
-        if (notWanted == null) {
-            return peers.await(node, deadline);
-        }
-        while (true) {
-            Deadline check = deadline.atMost(CHECK);
+            long waitNs = isLive.test(node) ? CHECK_NS : Math.min(CHECK_NS, absences.waitNs(node));
+            Deadline check = deadline.atMost(Duration.ofNanos(waitNs));
             try {
                 return peers.await(node, check);
             } catch (NodeUnreachableException e) {
-                if (deadline.passed() || !check.passed()) {
+                if (!check.passed()) {
                     throw e;
+                }
+                boolean live = isLive.test(node);
+                if (live && deadline.passed()) {
+                    throw new LiteTimeoutException(
+                            deadline.expired("memory on node %s (%s)".formatted(peers.nameOf(node), e.getMessage())));
+                }
+                if (!live && (deadline.passed() || absences.waitNs(node) == 0)) {
+                    throw lost(node, deadline, e);
                 }
                 requireWanted(notWanted, e);
             }
