@@ -51,7 +51,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     static final String CALLER_GONE = "the calling application does not wait for the channel any more";
 
-    /** How long the serving application may take to answer an offer. */
+    /** How long the serving application may take to answer an offer, unless a test sets it. */
     static final Duration ANSWER_MAX = Duration.ofSeconds(2);
 
     // What END_CHANNEL asks for.
@@ -62,8 +62,6 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(NodeChannels.class);
     private static final Duration TELL_MAX = Duration.ofSeconds(5);
     private static final int TELL_TRIES = 6;
-    /** How long calls under way may last when their channel must end, because calls pass the nodes from then on. */
-    private static final Duration RETIREMENT = Duration.ofSeconds(5);
 
     private final int self;
     private final String selfName;
@@ -77,6 +75,11 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     private final AtomicLong lastTag = new AtomicLong(new SecureRandom().nextLong());
 
     private final ChannelTable ends;
+
+    private volatile Duration answerMax = ANSWER_MAX;
+
+    /** How long calls under way may last when their channel must end, because calls pass the nodes from then on. */
+    private volatile Duration retirement = Duration.ofSeconds(5);
 
     /** Whose calls must pass the nodes. */
     private volatile BiPredicate<String, Boolean> passNodes = (principal, betweenHosts) -> false;
@@ -226,7 +229,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     private void openHere(ChannelEnd end, String function, ChannelDescriptor descriptor, Deadline deadline) {
         ChannelEnd offered = offered(null, end.tag, function);
-        offer(offered, descriptor, selfName, end.session.principal, deadline.atMost(ANSWER_MAX));
+        offer(offered, descriptor, selfName, end.session.principal, deadline.atMost(answerMax));
         if (!end.taken.complete(null)) {
             end(offered, CALLER_GONE, true, false);
         }
@@ -334,7 +337,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
             return;
         }
         try {
-            offer(end, descriptor, peer.hello().node(), principal, Deadline.in(ANSWER_MAX));
+            offer(end, descriptor, peer.hello().node(), principal, Deadline.in(answerMax));
             ControlMessage request = new ControlMessage().putLong(end.tag);
             ControlMessage unused = control.call(peer.id(), ControlKind.CHANNEL_TAKEN, request, Deadline.in(TELL_MAX));
         } catch (LiteException e) {
@@ -386,7 +389,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     /**
      * Refuses the channels that the predicate names, and retires those that there are: new calls pass the nodes, which limit and order
-     * them, and calls under way continue. After {@link #RETIREMENT} it ends them. Call it again when the outcome may have changed. Never
+     * them, and calls under way continue. After {@link #retirement} it ends them. Call it again when the outcome may have changed. Never
      * blocks.
      *
      * @param which takes the caller's principal, and whether the channel is one between hosts
@@ -401,10 +404,20 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
         }
     }
 
+    /** Sets how long a serving application may take to answer an offer, for tests. */
+    void setAnswerMax(Duration longest) {
+        answerMax = longest;
+    }
+
+    /** Sets how long calls under way may last when calls pass the nodes from then on, for tests. */
+    void setRetirement(Duration longest) {
+        retirement = longest;
+    }
+
     /** An application need not obey: after a while, the channel ends. */
     private void retireThenEnd(ChannelEnd caller, String reason) {
         retireHere(caller, reason);
-        CompletableFuture.delayedExecutor(RETIREMENT.toMillis(), TimeUnit.MILLISECONDS, this::execute)
+        CompletableFuture.delayedExecutor(retirement.toMillis(), TimeUnit.MILLISECONDS, this::execute)
                 .execute(() -> end(caller, reason, true, true));
     }
 

@@ -38,9 +38,6 @@ import org.slf4j.LoggerFactory;
 public final class MappingChanges implements PeerListener {
     private static final Logger log = LoggerFactory.getLogger(MappingChanges.class);
 
-    /** How long a node waits for its own operations before it reports a failure to the master. */
-    private static final Duration GIVEN_UP_TIMEOUT = Duration.ofSeconds(5);
-
     /** Nodes do not tell one another which of them it was. */
     private static final String FREED = "the LMR was freed by a master, or because its creator ended";
 
@@ -58,6 +55,9 @@ public final class MappingChanges implements PeerListener {
     private final Duration timeout;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
     private final Map<Integer, UUID> arenaIds = new HashMap<>(); // used by the polling threads; guarded by itself
+
+    /** How long a node waits for its own operations before it reports a failure to the master. */
+    private volatile Duration endMax = Duration.ofSeconds(5);
 
     /**
      * @param self this node's name, for messages
@@ -273,9 +273,14 @@ public final class MappingChanges implements PeerListener {
         return Counts.text(those.size(), "handle", "handles");
     }
 
+    /** Sets how long {@link #endAll} waits for operations under way, for tests. */
+    void setEndMax(Duration longest) {
+        endMax = longest;
+    }
+
     /** Ends mappings and removes them from the table; returns when nobody here can touch their memory. */
     public void endAll(List<Mapping> ending, LiteException why) {
-        Deadline deadline = Deadline.in(GIVEN_UP_TIMEOUT);
+        Deadline deadline = Deadline.in(endMax);
         ending.forEach(mapping -> mapping.end(why));
         if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
             throw new LiteTimeoutException(deadline.expired("ending operations of %s".formatted(handles(ending))));

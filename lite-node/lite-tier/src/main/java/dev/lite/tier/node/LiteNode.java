@@ -16,6 +16,7 @@ import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.os.ThreadPriority;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.FairShares;
@@ -77,9 +78,6 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /** The default time after which memory that belongs to no LMR is freed. */
     public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
 
-    /** A stop waits so long for tasks that have been interrupted, and for other threads that use the arena. */
-    private static final Duration TASKS_END = Duration.ofSeconds(10);
-
     private static final long CUT_PAUSE_NS = 1_000_000;
 
     /** What applications wait for comes first. A malloc that finds no clean memory cleans itself. */
@@ -114,6 +112,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final FairShares handles;
 
     private final Set<PrincipalSession> sessions = ConcurrentHashMap.newKeySet();
+
+    /** A stop waits so long for tasks that have been interrupted, and for other threads that use the arena. */
+    private volatile Duration endMax = Duration.ofSeconds(10);
+
     private volatile boolean closed;
 
     private LiteNode(
@@ -518,6 +520,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         links.setReturnGrace(grace);
     }
 
+    /** Sets how long a stop waits for what still uses the arena, for tests. */
+    void setEndMax(Duration longest) {
+        endMax = longest;
+    }
+
     /** Sets an action for when an operator has drained this node and wants it to leave. It runs on its own thread. */
     public void onLeave(Runnable action) {
         orders.onLeave(action);
@@ -572,18 +579,18 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         orphans.awaitEnd();
         words.close();
         // Calls of applications may still be in flight; they end before the arena is unmapped.
-        boolean callsEnd = rpc.close(Deadline.in(TASKS_END));
+        boolean callsEnd = rpc.close(Deadline.in(endMax));
         allocator.close();
         channel.close();
         boolean tasksEnd = tasksEnd();
-        boolean transfersEnd = posted.close(Deadline.in(TASKS_END));
+        boolean transfersEnd = posted.close(Deadline.in(endMax));
         if (operationsEnd && callsEnd && tasksEnd && transfersEnd) {
             arena.close();
         } else { // a thread that reads or writes unmapped memory would end the process
             log.error(
-                    "node {} stops, but after {} s {} still used its memory; its arena stays mapped until the process ends",
+                    "node {} stops, but after {} {} still used its memory; its arena stays mapped until the process ends",
                     self.name(),
-                    TASKS_END.toSeconds(),
+                    Durations.text(endMax),
                     !operationsEnd ? "an operation" : !callsEnd ? "a call" : !tasksEnd ? "a task" : "a transfer");
         }
         log.info("node stopped name={} arena-kept={}", self.name(), config.arenaKept());
@@ -595,7 +602,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      */
     private boolean operationsEnd() {
         links.suspend();
-        Deadline until = Deadline.in(TASKS_END);
+        Deadline until = Deadline.in(endMax);
         List<Mapping> used = lmrs.mappings().find(mapping -> mapping.owner() instanceof PrincipalSession);
         boolean end = used.isEmpty() || Mapping.awaitEndHere(used, until);
         Polling.until(links::isSuspended, until, CUT_PAUSE_NS); // then no copy begins
@@ -610,7 +617,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** Waits for the tasks of the executor, which may use the arena. */
     private boolean tasksEnd() {
-        long endNs = System.nanoTime() + TASKS_END.toNanos();
+        long endNs = System.nanoTime() + endMax.toNanos();
         boolean interrupted = false;
         try {
             while (true) {

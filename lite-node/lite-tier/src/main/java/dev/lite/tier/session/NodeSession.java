@@ -7,6 +7,7 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.ProtocolException;
@@ -40,9 +41,6 @@ final class NodeSession implements Runnable {
 
     /** Replies fit into the socket's buffer. If it stays full for this time, the application does not read. */
     private static final long SEND_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(1);
-
-    /** How long the end of a session waits for its operations before it closes their tier session. */
-    private static final long DRAIN_NS = TimeUnit.SECONDS.toNanos(10);
 
     /** Lines about failed operations of one session. */
     private static final int LINES_MAX = 10;
@@ -353,7 +351,8 @@ final class NodeSession implements Runnable {
 
     /** Waits until no operation of this session runs: first its data threads, then its control requests. */
     private void drain() {
-        long deadlineNs = System.nanoTime() + DRAIN_NS;
+        Duration longest = server.drainMax();
+        long deadlineNs = System.nanoTime() + longest.toNanos();
         boolean drained = true;
         if (channels != null) {
             channels.end(); // also the requests that open one
@@ -375,9 +374,9 @@ final class NodeSession implements Runnable {
         }
         if (!drained) {
             LOG.warn(
-                    "{}: an operation had not ended after {} s; the session's resources are released all the same",
+                    "{}: an operation had not ended after {}; the session's resources are released all the same",
                     name(),
-                    TimeUnit.NANOSECONDS.toSeconds(DRAIN_NS));
+                    Durations.text(longest));
         }
     }
 

@@ -115,6 +115,7 @@ public final class SessionServer implements AutoCloseable {
     @GuardedBy("this")
     private @Nullable Thread acceptor;
 
+    private volatile Duration drainMax = Duration.ofSeconds(10);
     private volatile boolean closed;
 
     /** Makes the socket. */
@@ -165,6 +166,16 @@ public final class SessionServer implements AutoCloseable {
                 config.area().slots(),
                 config.area().windowBytes(),
                 config.sessionsMax());
+    }
+
+    /** How long the end of a session waits for its operations before it closes their tier session. */
+    Duration drainMax() {
+        return drainMax;
+    }
+
+    /** Sets {@link #drainMax}, for tests. */
+    void setDrainMax(Duration longest) {
+        drainMax = longest;
     }
 
     /** Watches the data threads of all sessions. */

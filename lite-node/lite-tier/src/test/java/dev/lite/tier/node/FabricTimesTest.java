@@ -36,6 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** When a node opens its fabrics, and when it closes them. */
 class FabricTimesTest {
     private static final Duration LONG = Waits.seconds(20);
+    private static final Duration SOON = Waits.seconds(1);
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -109,6 +110,7 @@ class FabricTimesTest {
         try (TestCluster cluster = new TestCluster(root, new Watched(network.provider(), () -> {}, closed)).start(2)) {
             Mapping mapping = map(cluster);
             HeldMapping.hold(mapping);
+            UnderWay.setEndMax(cluster.node(1), SOON);
             Thread stop = Thread.ofPlatform().start(() -> cluster.stop("n1"));
             awaitCut(cluster);
             assertThat(closed).isEmpty();
@@ -126,6 +128,8 @@ class FabricTimesTest {
         try (TestCluster cluster = new TestCluster(root, new Watched(network.provider(), () -> {}, closed)).start(2)) {
             Mapping mapping = map(cluster);
             HeldMapping.hold(mapping);
+            UnderWay.setEndMax(cluster.node(1), SOON);
+            NodeTimes.setEndMax(cluster.node(1), SOON);
             CountDownLatch stopped = new CountDownLatch(1);
             Thread stop = Thread.ofPlatform().start(() -> {
                 cluster.stop("n1");

@@ -13,6 +13,7 @@ import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.testing.Waits;
+import dev.lite.tier.channel.ChannelTimes;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.channel.SessionChannels;
 import dev.lite.tier.session.ChannelClient.Offer;
@@ -248,6 +249,7 @@ class ChannelsTest extends ChannelCases {
         long before = channelDescriptors();
         Numbers channel = connect();
         NodeChannels node = cluster().node("n0").channels();
+        ChannelTimes.setRetirement(node, Waits.seconds(0.5));
         node.passNodes((principal, betweenHosts) -> false);
         assertThat(caller.hasEnded()).isFalse();
         node.passNodes((principal, betweenHosts) -> principal.startsWith("uid:"));

@@ -14,7 +14,9 @@ import dev.lite.api.Placement;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
+import dev.lite.tier.lmr.UnderWay;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.NodeTimes;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.MemorySegment;
@@ -53,6 +55,7 @@ class LastWriteTest {
                         .withPlacement(Placement.on("n0"))
                         .withDefaultPermissions(Permission.READ, Permission.WRITE));
         LiteNode node = cluster.node(1);
+        UnderWay.setEndMax(node, Waits.seconds(1));
         lock = node.attach("another").sync().lock("x"); // the word is in this node's arena
         handles = node.figures().usage().handles();
         server = new SessionServer(SessionServerConfig.of(directory.resolve("s")), node);
@@ -121,6 +124,7 @@ class LastWriteTest {
         assertThat(lock.tryAcquire())
                 .as("the lock while the write may still land")
                 .isEmpty();
+        NodeTimes.setEndMax(cluster.node(1), Waits.seconds(1));
         cluster.stop("n1"); // the write lands before this returns, or never
         there.write(0, new byte[] {2});
         assertThat(dataThere()).isEqualTo((byte) 2);

@@ -10,6 +10,7 @@ import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.testing.Waits;
+import dev.lite.tier.channel.ChannelTimes;
 import dev.lite.tier.session.ChannelClient.Offer;
 import dev.lite.tier.session.ChannelClient.Opened;
 import dev.lite.tier.testing.TestCluster;
@@ -147,6 +148,7 @@ class LinksTest extends ChannelCases {
                 assertThat(server.take(offer.message().channel())).isInstanceOf(Failed.class);
             }
         }
+        ChannelTimes.setAnswerMax(cluster().node("n1").channels(), Waits.seconds(0.5));
         for (int round = 0; round < 2; round++) {
             List<Long> requests = new ArrayList<>();
             List<Offer> offers = new ArrayList<>();
@@ -165,6 +167,7 @@ class LinksTest extends ChannelCases {
                 offer.close();
             }
         }
+        ChannelTimes.setAnswerMax(cluster().node("n1").channels(), GENEROUS);
         Waits.until("no descriptor of a channel is left", () -> channelDescriptors() == before);
         assertThat(connect().caller()).isPositive();
     }

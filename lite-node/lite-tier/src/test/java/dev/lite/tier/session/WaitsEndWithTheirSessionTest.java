@@ -17,7 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Operations that wait for longer than the end of their session does. Each of these tests takes as long as that end. */
+/** Operations that wait for longer than the end of their session does. */
 class WaitsEndWithTheirSessionTest {
     @TempDir
     Path directory;
@@ -28,6 +28,7 @@ class WaitsEndWithTheirSessionTest {
     @BeforeEach
     void start() {
         server = new SessionServer(SessionServerConfig.of(directory.resolve("node.sock")), backend);
+        server.setDrainMax(Waits.seconds(1));
         server.start();
     }
 
