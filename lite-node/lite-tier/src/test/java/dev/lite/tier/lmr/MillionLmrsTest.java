@@ -35,7 +35,7 @@ import org.junit.jupiter.api.parallel.Isolated;
  * and the heap that this takes. {@code -Dlite.test.lmrs} sets the number; {@code -Dlite.test.lmrs-mapped-every=1} maps each LMR, which
  * takes minutes.
  */
-@Isolated
+@Isolated("it shows the heap of its process, and its threads take both processors")
 class MillionLmrsTest {
     private static final int LMRS = Integer.getInteger("lite.test.lmrs", 1_000_000);
     private static final int MAPPED_EVERY = Integer.getInteger("lite.test.lmrs-mapped-every", 20);

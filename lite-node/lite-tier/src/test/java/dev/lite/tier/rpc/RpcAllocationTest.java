@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /** A call with segments allocates nothing at the caller. */
-@Isolated
+@Isolated("its calls must be compiled within a number of rounds")
 class RpcAllocationTest {
     private static final Duration GENEROUS = Waits.seconds(15);
     private static final int CALLS = 2_000;

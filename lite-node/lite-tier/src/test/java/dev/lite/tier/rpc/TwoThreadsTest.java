@@ -35,7 +35,7 @@ import org.junit.jupiter.api.parallel.Isolated;
  * Two nodes in two processes over shared memory. Calls in a closed loop need only two threads: the caller and the server. The standby
  * threads of both nodes sleep meanwhile.
  */
-@Isolated
+@Isolated("it finds the standby thread of its node among the threads of its process")
 class TwoThreadsTest {
     private static final Duration GENEROUS = Waits.seconds(15);
     private static final long ARENA_BYTES = 16 << 20;

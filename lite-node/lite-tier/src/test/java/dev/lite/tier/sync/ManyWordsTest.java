@@ -23,10 +23,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Isolated;
 
 /** As many locks and barriers as a node allows, on a node with an arena of 24 MiB and 6,144 extents. */
-@Isolated
 class ManyWordsTest {
     private static final Duration LONG = Waits.seconds(20);
 
