@@ -5,8 +5,12 @@ import dev.lite.boot.DeferredResults;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.time.Duration;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.convert.DurationStyle;
@@ -22,6 +26,9 @@ import org.springframework.expression.ParseException;
 import org.springframework.expression.ParserContext;
 import org.springframework.expression.common.CompositeStringExpression;
 import org.springframework.expression.common.LiteralExpression;
+import org.springframework.expression.spel.SpelNode;
+import org.springframework.expression.spel.ast.VariableReference;
+import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.scheduling.annotation.Async;
 
@@ -41,6 +48,12 @@ record LockedMethod(
 
     private static final ParameterNameDiscoverer PARAMETER_NAMES = new DefaultParameterNameDiscoverer();
 
+    /** A variable in the text of a name. */
+    private static final Pattern VARIABLE = Pattern.compile("#(\\w+)");
+
+    /** Variables of every expression: the bean, and the element of a list that is being evaluated. */
+    private static final Set<String> BUILT_IN = Set.of("root", "this");
+
     /**
      * Checks the method.
      *
@@ -52,7 +65,7 @@ record LockedMethod(
             checkMethod(method, type);
             return new LockedMethod(
                     method,
-                    name(environment.resolveRequiredPlaceholders(annotation.value())),
+                    name(environment.resolveRequiredPlaceholders(annotation.value()), method),
                     deadline(environment.resolveRequiredPlaceholders(annotation.deadline())));
         } catch (IllegalArgumentException e) {
             throw new IllegalStateException(
@@ -98,16 +111,87 @@ record LockedMethod(
         return result;
     }
 
-    private static Expression name(String text) {
+    private static Expression name(String text, Method method) {
         try {
             Expression name = PARSER.parseExpression(text, ParserContext.TEMPLATE_EXPRESSION);
             if (name instanceof LiteralExpression) {
                 LtSync.checkName(text);
             }
+            checkVariables(name, method);
             return name;
         } catch (ParseException e) {
             throw new IllegalArgumentException("the name \"%s\" is not valid: %s".formatted(text, e.getMessage()), e);
         }
+    }
+
+    /**
+     * A variable that is no parameter would be null. So {@code #{'stock/' + #artcle}} would be one lock for all articles. So would a
+     * parameter that is not in an expression.
+     */
+    private static void checkVariables(Expression name, Method method) {
+        List<String> parameters = parameterNames(method);
+        for (Expression part : parts(name)) {
+            if (part instanceof SpelExpression expression) {
+                checkVariables(expression.getAST(), parameters, method.getParameterCount());
+            } else {
+                VARIABLE.matcher(part.getExpressionString())
+                        .results()
+                        .map(variable -> variable.group(1))
+                        .filter(parameters::contains)
+                        .findFirst()
+                        .ifPresent(variable -> {
+                            throw new IllegalArgumentException(
+                                    "the name has #%s outside of an expression; write #{#%1$s}".formatted(variable));
+                        });
+            }
+        }
+    }
+
+    /** The names that are known. */
+    private static List<String> parameterNames(Method method) {
+        List<String> known = new ArrayList<>();
+        @Nullable String[] names = PARAMETER_NAMES.getParameterNames(method);
+        if (names != null) {
+            for (String name : names) {
+                if (name != null) {
+                    known.add(name);
+                }
+            }
+        }
+        return known;
+    }
+
+    private static void checkVariables(SpelNode node, List<String> parameters, int count) {
+        if (node instanceof VariableReference) {
+            String variable = node.toStringAST().substring(1);
+            boolean isKnown = BUILT_IN.contains(variable)
+                    || parameters.contains(variable)
+                    || IntStream.range(0, count).anyMatch(i -> variable.equals("a" + i) || variable.equals("p" + i));
+            if (!isKnown) {
+                throw new IllegalArgumentException(
+                        "the name has the variable #%s, and the method has no such parameter%s"
+                                .formatted(variable, otherwise(parameters, count)));
+            }
+        }
+        for (int i = 0; i < node.getChildCount(); i++) {
+            checkVariables(node.getChild(i), parameters, count);
+        }
+    }
+
+    /** What the method has instead of a parameter that is not known. */
+    private static String otherwise(List<String> parameters, int count) {
+        if (count == 0) {
+            return "";
+        }
+        return parameters.isEmpty()
+                ? "; the parameters have no names, as the class was compiled without -parameters"
+                : "; it has " + parameters.stream().map(name -> "#" + name).collect(Collectors.joining(", "));
+    }
+
+    private static List<Expression> parts(Expression name) {
+        return name instanceof CompositeStringExpression composite
+                ? List.of(composite.getExpressions())
+                : List.of(name);
     }
 
     private static @Nullable Duration deadline(String text) {
@@ -140,22 +224,14 @@ record LockedMethod(
         Object target = call.getThis();
         EvaluationContext context = new MethodBasedEvaluationContext(
                 target == null ? call : target, method, call.getArguments(), PARAMETER_NAMES);
-        Expression[] parts = name instanceof CompositeStringExpression composite
-                ? composite.getExpressions()
-                : new Expression[] {name};
-        return Arrays.stream(parts).map(part -> evaluate(part, context)).collect(Collectors.joining());
+        return parts(name).stream().map(part -> evaluate(part, context)).collect(Collectors.joining());
     }
 
     private String evaluate(Expression part, EvaluationContext context) {
         String text = part.getValue(context, String.class);
         if (text == null) {
-            throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null%s"
-                    .formatted(
-                            method.toGenericString(),
-                            part.getExpressionString(),
-                            PARAMETER_NAMES.getParameterNames(method) == null
-                                    ? "; the parameters have no names, as the class was compiled without -parameters"
-                                    : ""));
+            throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null"
+                    .formatted(method.toGenericString(), part.getExpressionString()));
         }
         return text;
     }
