@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -28,6 +29,11 @@ public final class DetachedCluster {
     private static final String NODE_NAME = "--lite.node.name=";
     private static final String MANAGER_NAME = "--lite.manager.name=";
     private static final String MANAGER = "manager";
+    private static final String PORT = "--server.port=";
+    private static final String ZOOKEEPER_PORT = "--lite.manager.zookeeper.port=";
+    private static final String ZOOKEEPER = "--lite.cluster.zookeeper=";
+    /** Where the manager's ZooKeeper listens. */
+    private static final String LOOPBACK = "127.0.0.1:";
 
     private final String name;
     private final Path work;
@@ -61,7 +67,9 @@ public final class DetachedCluster {
     }
 
     /**
-     * Starts a process and waits until it is ready.
+     * Starts a process and waits until it is ready. If another process took its port meanwhile, starts it once more, with another port,
+     * which is then recorded. The manager's ZooKeeper gets another port only while no other process of the cluster runs, since these use
+     * it.
      *
      * @param process {@code manager}, or a node's name
      * @throws ProcessFailedException when it runs already, ends before it is ready, or makes no progress
@@ -74,13 +82,73 @@ public final class DetachedCluster {
                     .formatted(process, running.get().pid()));
         }
         try {
-            LocalProcess started = LocalProcess.start(
-                    process, Files.readAllLines(command), log(process), LocalCluster.readyFile(work, process), null);
-            started.awaitReady(SILENCE_MAX);
-            return started;
+            try {
+                return ready(process, command);
+            } catch (ProcessFailedException e) {
+                if (find(process).isPresent() || !hasReplacedLostPorts(process)) {
+                    throw e;
+                }
+                return ready(process, command);
+            }
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot read " + command, e);
+            throw new UncheckedIOException("cannot read or write " + command, e);
         }
+    }
+
+    private LocalProcess ready(String process, Path command) throws IOException {
+        LocalProcess started = LocalProcess.start(
+                process, Files.readAllLines(command), log(process), LocalCluster.readyFile(work, process), null);
+        started.awaitReady(SILENCE_MAX);
+        return started;
+    }
+
+    /** Whether another process has a port of a process that has ended. If so, its next start gets another. */
+    private boolean hasReplacedLostPorts(String process) throws IOException {
+        Ports ports = new Ports();
+        for (String each : names()) {
+            Stream.of(PORT, ZOOKEEPER_PORT)
+                    .flatMapToInt(prefix -> port(each, prefix).stream())
+                    .forEach(ports::reserve);
+        }
+        boolean isReplaced = false;
+        OptionalInt lost = lostPort(process, PORT);
+        if (lost.isPresent()) {
+            replace(process, PORT + lost.getAsInt(), PORT + ports.free(lost.getAsInt()));
+            isReplaced = true;
+        }
+        OptionalInt lostZooKeeper = isRunning() ? OptionalInt.empty() : lostPort(process, ZOOKEEPER_PORT);
+        if (lostZooKeeper.isPresent()) {
+            int before = lostZooKeeper.getAsInt();
+            int after = ports.free(before);
+            replace(process, ZOOKEEPER_PORT + before, ZOOKEEPER_PORT + after);
+            for (String each : names()) {
+                replace(each, ZOOKEEPER + LOOPBACK + before, ZOOKEEPER + LOOPBACK + after);
+            }
+            isReplaced = true;
+        }
+        return isReplaced;
+    }
+
+    /** The recorded port of a process, if it has a fixed one and another process has that now. */
+    private OptionalInt lostPort(String process, String prefix) {
+        OptionalInt port = port(process, prefix);
+        return port.isPresent() && port.getAsInt() != 0 && !Ports.isFree(port.getAsInt()) ? port : OptionalInt.empty();
+    }
+
+    private OptionalInt port(String process, String prefix) {
+        return option(process, prefix.substring(2, prefix.length() - 1)).stream()
+                .mapToInt(Integer::parseInt)
+                .findFirst();
+    }
+
+    /** Replaces an argument in a recorded command. */
+    private void replace(String process, String before, String after) throws IOException {
+        Path command = known(process);
+        Files.write(
+                command,
+                Files.readAllLines(command).stream()
+                        .map(argument -> argument.equals(before) ? after : argument)
+                        .toList());
     }
 
     /**

@@ -30,6 +30,11 @@ final class Ports {
         throw new ProcessFailedException("no port from %d to %d is free".formatted(wanted, wanted + TRIES - 1));
     }
 
+    /** Does not give out this port. */
+    void reserve(int port) {
+        given.add(port);
+    }
+
     /** Whether a server accepts connections at this port of the loopback address. */
     static boolean isOpen(int port) {
         try (Socket socket = new Socket()) {

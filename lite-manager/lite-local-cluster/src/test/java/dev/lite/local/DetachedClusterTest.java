@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -104,6 +106,78 @@ class DetachedClusterTest {
         } finally {
             run(script);
         }
+    }
+
+    @Test
+    void aProcessWhosePortIsTakenWhileItIsStoppedStartsWithAnother() throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().name("lost-port")
+                .tied(false)
+                .fixedPorts(true)
+                .nodes(2)
+                .nodeProperty("fake.node-1", "listens")
+                .build();
+        Path script = cluster.workDirectory().resolve("stop.sh");
+        try {
+            cluster.up(line -> {});
+            cluster.detach();
+            DetachedCluster detached = new DetachedCluster("lost-port", cluster.workDirectory());
+            assertThat(detached.stop("node-1")).isTrue();
+            assertThat(detached.stop("node-2")).isTrue();
+            int taken = port(detached, "node-1", "server.port");
+            int ofNode2 = port(detached, "node-2", "server.port");
+            try (ServerSocket other = new ServerSocket(taken, 50, InetAddress.getLoopbackAddress())) {
+                assertThat(detached.start("node-1").isAlive()).isTrue();
+                assertThat(other.isClosed()).isFalse();
+            }
+            assertThat(port(detached, "node-1", "server.port"))
+                    .isGreaterThan(taken)
+                    .isNotEqualTo(ofNode2);
+            assertThat(detached.start("node-2").isAlive()).isTrue();
+            assertThat(port(detached, "node-2", "server.port")).isEqualTo(ofNode2);
+        } finally {
+            assertThat(run(script)).isZero();
+        }
+    }
+
+    /** The nodes know ZooKeeper's address, so it changes only while none of them runs. */
+    @Test
+    void aManagerWhosePortsAreTakenWhileItIsStoppedStartsWithOthers() throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().name("lost-zookeeper")
+                .tied(false)
+                .fixedPorts(true)
+                .nodes(1)
+                .property("fake.manager", "listens")
+                .build();
+        Path script = cluster.workDirectory().resolve("stop.sh");
+        try {
+            cluster.up(line -> {});
+            cluster.detach();
+            DetachedCluster detached = new DetachedCluster("lost-zookeeper", cluster.workDirectory());
+            int web = port(detached, "manager", "server.port");
+            int zookeeper = port(detached, "manager", "lite.manager.zookeeper.port");
+            assertThat(detached.option("node-1", "lite.cluster.zookeeper")).contains("127.0.0.1:" + zookeeper);
+            assertThat(detached.stop("manager")).isTrue();
+            try (ServerSocket other = new ServerSocket(web, 50, InetAddress.getLoopbackAddress());
+                    ServerSocket another = new ServerSocket(zookeeper, 50, InetAddress.getLoopbackAddress())) {
+                assertThatThrownBy(() -> detached.start("manager")).isInstanceOf(ProcessFailedException.class);
+                assertThat(port(detached, "manager", "lite.manager.zookeeper.port"))
+                        .isEqualTo(zookeeper);
+                assertThat(detached.stop("node-1")).isTrue();
+                LocalProcess started = detached.start("manager");
+                int now = port(detached, "manager", "lite.manager.zookeeper.port");
+                assertThat(now).isGreaterThan(zookeeper);
+                assertThat(started.property("zookeeper")).contains("127.0.0.1:" + now);
+                assertThat(detached.option("node-1", "lite.cluster.zookeeper")).contains("127.0.0.1:" + now);
+                assertThat(port(detached, "manager", "server.port")).isGreaterThan(web);
+                assertThat(other.isClosed() || another.isClosed()).isFalse();
+            }
+        } finally {
+            assertThat(run(script)).isZero();
+        }
+    }
+
+    private static int port(DetachedCluster cluster, String process, String option) {
+        return Integer.parseInt(cluster.option(process, option).orElseThrow());
     }
 
     @Test

@@ -7,13 +7,18 @@ import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** Simulates a manager, a node or an application: it accepts their arguments and writes their ready file. */
 public final class FakeProcess {
+    private static final String ZOOKEEPER_PORT = "lite.manager.zookeeper.port";
+    /** A garbage collector closes others. */
+    private static final List<ServerSocket> SERVERS = new ArrayList<>();
 
     private FakeProcess() {}
 
@@ -52,7 +57,7 @@ public final class FakeProcess {
                 await(60);
             }
             case "after-node-1" -> {
-                listen(properties);
+                listen(properties, ZOOKEEPER_PORT);
                 Path node = Path.of(properties.get("lite.ready-file")).resolveSibling("node-1.properties");
                 CountDownLatch never = new CountDownLatch(1);
                 while (!Files.exists(node) && !never.await(10, TimeUnit.MILLISECONDS)) {
@@ -61,11 +66,17 @@ public final class FakeProcess {
             }
             case "dies-with-zookeeper" -> {
                 // The first connection starts the nodes.
-                listen(properties).accept();
+                listen(properties, ZOOKEEPER_PORT).accept();
                 System.exit(3);
             }
+            case "listens" -> {
+                listen(properties, "server.port");
+                if (properties.containsKey(ZOOKEEPER_PORT)) {
+                    listen(properties, ZOOKEEPER_PORT);
+                }
+            }
             case "loses-its-port-once" -> loseOnce("server.port", name, properties);
-            case "loses-zookeepers-port-once" -> loseOnce("lite.manager.zookeeper.port", name, properties);
+            case "loses-zookeepers-port-once" -> loseOnce(ZOOKEEPER_PORT, name, properties);
             case "slow" -> printFor(name, Long.parseLong(properties.get("fake.milliseconds")));
             case "stubborn" ->
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> await(TimeUnit.MINUTES.toSeconds(1))));
@@ -86,10 +97,12 @@ public final class FakeProcess {
         await(60);
     }
 
-    /** Accepts connections at ZooKeeper's port until this process ends. */
-    private static ServerSocket listen(Map<String, String> properties) throws IOException {
-        int port = Integer.parseInt(properties.get("lite.manager.zookeeper.port"));
-        return new ServerSocket(port, 50, InetAddress.getLoopbackAddress());
+    /** Accepts connections at a port until this process ends. */
+    private static ServerSocket listen(Map<String, String> properties, String option) throws IOException {
+        int port = Integer.parseInt(properties.get(option));
+        ServerSocket server = new ServerSocket(port, 50, InetAddress.getLoopbackAddress());
+        SERVERS.add(server);
+        return server;
     }
 
     /** Like two starts that choose the same port at the same time. */
