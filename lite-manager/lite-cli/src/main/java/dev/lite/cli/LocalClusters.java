@@ -294,6 +294,14 @@ final class LocalClusters {
         }
     }
 
+    /** Records the URL of a manager that was started again, which may have another port. */
+    void moved(String name, String url) {
+        locked(() -> find(name)
+                .filter(noted ->
+                        noted.containsKey(URL) && !noted.getProperty(URL).equals(url))
+                .ifPresent(noted -> write(name, Map.of(DIRECTORY, noted.getProperty(DIRECTORY), URL, url))));
+    }
+
     /** Writes a record into a temporary file. */
     private Path written(String name, Map<String, String> values) throws IOException {
         StringBuilder text = new StringBuilder();

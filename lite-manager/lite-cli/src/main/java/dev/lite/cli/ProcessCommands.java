@@ -4,6 +4,7 @@ import dev.lite.local.DetachedCluster;
 import dev.lite.local.LocalProcess;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
@@ -17,13 +18,26 @@ final class ProcessCommands {
 
     /** The steps of these commands. */
     abstract static class Steps extends LocalCommand.OfProcess {
+        private static final String MANAGER = "manager";
+        private static final String PORT = "server.port";
+
         private DetachedCluster cluster() {
             String unused = process(); // checks it first
             return LocalClusters.here().detached(name());
         }
 
         final void startProcess() {
-            LocalProcess started = cluster().start(process());
+            DetachedCluster cluster = cluster();
+            Optional<String> portBefore = cluster.option(process(), PORT);
+            LocalProcess started = cluster.start(process());
+            Optional<String> port = cluster.option(process(), PORT);
+            if (!port.equals(portBefore)) {
+                print("Another process has port %s; %s has port %s now"
+                        .formatted(portBefore.orElse("?"), process(), port.orElse("?")));
+            }
+            if (process().equals(MANAGER)) {
+                started.property("url").ifPresent(url -> LocalClusters.here().moved(name(), url));
+            }
             String socket =
                     started.property("socket").map(path -> ", socket " + path).orElse("");
             print("%s is ready: process %d%s".formatted(process(), started.pid(), socket));

@@ -59,6 +59,19 @@ class LocalClustersTest {
     }
 
     @Test
+    void theRecordHasTheUrlOfAManagerThatWasStartedAgain() {
+        clusters.reserve("a");
+        clusters.moved("a", "http://127.0.0.1:7401");
+        assertThat(clusters.onlyUrl()).isEmpty(); // it is still being started
+        clusters.write("a", Map.of(LocalClusters.DIRECTORY, "/tmp/a", LocalClusters.URL, "http://127.0.0.1:7400"));
+        clusters.moved("a", "http://127.0.0.1:7401");
+        assertThat(clusters.onlyUrl()).contains("http://127.0.0.1:7401");
+        assertThat(clusters.require("a")).containsEntry(LocalClusters.DIRECTORY, "/tmp/a");
+        clusters.moved("b", "http://127.0.0.1:7402");
+        assertThat(clusters.find("b")).isEmpty();
+    }
+
+    @Test
     void theMessageThatAClusterWasNotStartedHereNamesThoseThatWere() {
         assertThatThrownBy(() -> clusters.require("local"))
                 .hasMessageStartingWith("no cluster \"local\" was started here: ")
