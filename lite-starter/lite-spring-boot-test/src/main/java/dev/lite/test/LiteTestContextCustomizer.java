@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.embedded.EmbeddedCluster;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
+import org.springframework.boot.test.util.TestPropertyValues;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.Environment;
 import org.springframework.test.context.ContextCustomizer;
@@ -26,6 +27,8 @@ record LiteTestContextCustomizer(int nodes, long arenaBytes, String principal) i
         if (!(context.getBeanFactory() instanceof BeanDefinitionRegistry registry)) {
             throw new IllegalStateException("@LiteTest needs a context that takes bean definitions, not " + context);
         }
+        // The properties of all tests may switch LITE off, for those without nodes.
+        TestPropertyValues.of("lite.client.enabled=true").applyTo(context);
         RootBeanDefinition cluster = new RootBeanDefinition(EmbeddedCluster.class);
         cluster.setFactoryMethodName("start");
         cluster.getConstructorArgumentValues().addIndexedArgumentValue(0, nodes);

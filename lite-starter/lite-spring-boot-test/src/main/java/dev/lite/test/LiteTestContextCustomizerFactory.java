@@ -18,8 +18,17 @@ final class LiteTestContextCustomizerFactory implements ContextCustomizerFactory
         return annotation == null
                 ? null
                 : new LiteTestContextCustomizer(
-                        annotation.nodes(),
-                        DataSize.parse(annotation.arenaSize()).toBytes(),
-                        annotation.principal());
+                        annotation.nodes(), bytes(testClass, annotation.arenaSize()), annotation.principal());
+    }
+
+    private static long bytes(Class<?> testClass, String arenaSize) {
+        try {
+            return DataSize.parse(arenaSize).toBytes();
+        } catch (IllegalArgumentException e) {
+            throw new IllegalStateException(
+                    "@LiteTest of %s: the arenaSize \"%s\" is not a data size such as 16MB"
+                            .formatted(testClass.getName(), arenaSize),
+                    e);
+        }
     }
 }

@@ -86,8 +86,15 @@ class LiteTestTests {
     @LiteTest
     static class Nameless {}
 
+    @SpringBootTest(classes = Application.class, properties = "lite.client.enabled=false")
+    @LiteTest
+    static class Switched {}
+
     @LiteTest(nodes = 17)
     static class TooManyNodes {}
+
+    @LiteTest(arenaSize = "much")
+    static class NoSize {}
 
     private static ApplicationContext contextOf(Class<?> test) {
         return new TestContextManager(test).getTestContext().getApplicationContext();
@@ -175,6 +182,14 @@ class LiteTestTests {
         }
     }
 
+    /** The properties of all tests may switch it off for those that have no node. */
+    @Test
+    void anApplicationWhoseSessionIsSwitchedOffHasItInATestWithNodes() {
+        Shop shop = contextOf(Switched.class).getBean(Shop.class);
+        assertThat(shop.sell(new Order("tea", 2))).isEqualTo(2);
+        assertThat(shop.token("tea")).isPositive();
+    }
+
     @Test
     void theClusterEndsWithTheContext() {
         ConfigurableApplicationContext context = (ConfigurableApplicationContext) contextOf(ToClose.class);
@@ -186,6 +201,13 @@ class LiteTestTests {
 
     @LiteTest(principal = "closing")
     static class ToClose {}
+
+    @Test
+    void theSizeOfAnArenaIsADataSize() {
+        assertThatThrownBy(() -> contextOf(NoSize.class))
+                .hasStackTraceContaining("@LiteTest of %s: the arenaSize \"much\" is not a data size such as 16MB"
+                        .formatted(NoSize.class.getName()));
+    }
 
     @Test
     void theNumberOfNodesHasALimit() {
