@@ -135,7 +135,7 @@ public final class MapReduce implements AutoCloseable {
         Preparation prepared = Preparation.of(lite, spec);
         Plan plan = new Plan(prepared.splits(), spec.partitions());
         try (Crew.Current current = crew.begin(spec, plan)) {
-            ResultWriter writer = new ResultWriter(lite, spec, prepared.job());
+            ResultWriter writer = new ResultWriter(lite, spec, prepared.job(), lock);
             while (true) {
                 while (!current.awaitResult(PROGRESS)) {
                     progress.accept(crew.status());

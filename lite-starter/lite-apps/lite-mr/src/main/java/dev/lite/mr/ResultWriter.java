@@ -1,5 +1,6 @@
 package dev.lite.mr;
 
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
@@ -17,29 +18,48 @@ import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
 
-/** Copies the result of a job to its output. One thread. */
+/**
+ * Copies the result of a job to its output. One thread.
+ *
+ * <p><b>Paused masters.</b> A master that was paused may have lost its group to another one, which writes the same file. It must not
+ * replace that one's output when it continues. A file system has no condition for a move. So each part of a file has the fencing token
+ * of its master in its name, and is created while the master holds the lock of its group. A later master deletes the parts with
+ * smaller tokens before it writes its own; then they cannot be moved.
+ */
 final class ResultWriter {
     private static final long MEMORY_BYTES_MAX = 256L << 20;
+    private static final String PART = ".part";
+    /** Before the token, and with the lock's name, since tokens of different locks cannot be compared. */
+    private static final String PART_OF_LOCK = ".%08x-";
+    /** Of a token in the name of a part. */
+    private static final int TOKEN_DIGITS = 16;
+
+    private static final String LOST =
+            "the master has lost its group, for example because it was paused, and another one may write the file";
     /** Of a file, without its directory: the limit of Linux' file systems. */
     private static final int NAME_BYTES_MAX = 255;
 
     private final Lite lite;
     private final JobSpec spec;
     private final Job job;
+    private final HeldLock lock;
     private List<JobResult.Pair> pairs = List.of();
     private long pairCount;
 
-    ResultWriter(Lite lite, JobSpec spec, Job job) {
+    /** @param lock of the master's group */
+    ResultWriter(Lite lite, JobSpec spec, Job job, HeldLock lock) {
         this.lite = lite;
         this.spec = spec;
         this.job = job;
+        this.lock = lock;
     }
 
     List<JobResult.Pair> pairs() {
@@ -75,10 +95,22 @@ final class ResultWriter {
     }
 
     private void toFile(Run run, Path path) {
-        Path part = part(path);
+        try {
+            deleteFormerParts(path);
+            writeFile(run, path);
+        } catch (IOException e) {
+            throw new MrException("cannot write file %s: %s".formatted(path, lock.isHeld() ? e : LOST), e);
+        }
+    }
+
+    private void writeFile(Run run, Path path) throws IOException {
+        Path part = path.resolveSibling(partPrefix(path) + token(lock.fencingToken()) + PART);
         try (FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
                 BufferedWriter writer = new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8))) {
             try {
+                if (!lock.isHeld()) { // else the next master may have deleted former parts already
+                    throw new MrException("cannot write file %s: %s".formatted(path, LOST));
+                }
                 RunReader reader = new RunReader(lite.memory(), run);
                 StringBuilder line = new StringBuilder();
                 while (reader.next()) {
@@ -95,22 +127,46 @@ final class ResultWriter {
                 deletePart(part, e);
                 throw e;
             }
-        } catch (IOException e) {
-            throw new MrException("cannot write file %s: %s".formatted(path, e), e);
+        }
+    }
+
+    /** Also those that killed masters left. This master writes one file at a time, so it has no other part of this one. */
+    private void deleteFormerParts(Path path) throws IOException {
+        String prefix = partPrefix(path);
+        String latest = token(lock.fencingToken());
+        try (DirectoryStream<Path> parts = Files.newDirectoryStream(path.resolveSibling(""), each -> {
+            String name = each.getFileName().toString();
+            return name.length() == prefix.length() + TOKEN_DIGITS + PART.length()
+                    && name.startsWith(prefix)
+                    && name.endsWith(PART)
+                    && name.substring(prefix.length()).compareTo(latest + PART) <= 0;
+        })) {
+            for (Path part : parts) {
+                Files.deleteIfExists(part);
+            }
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        } catch (AccessDeniedException e) {
+            // One may write to the directory, and not read it.
         }
     }
 
     /**
-     * A name that no other process uses: that of the file, or as much of it as there is room for, and an
-     * ending.
+     * What the names of a file's parts begin with, for all masters of this group: the file's name, or as much of it as there is room
+     * for, and the lock's.
      */
-    private static Path part(Path path) {
-        String ending = ".%08x.part".formatted(ThreadLocalRandom.current().nextInt());
+    private String partPrefix(Path path) {
+        String ending = PART_OF_LOCK.formatted(lock.name().hashCode());
         String name = path.getFileName().toString();
-        while (bytes(name) + ending.length() > NAME_BYTES_MAX) {
+        while (bytes(name) + ending.length() + TOKEN_DIGITS + PART.length() > NAME_BYTES_MAX) {
             name = name.substring(0, name.offsetByCodePoints(name.length(), -1));
         }
-        return path.resolveSibling(name + ending);
+        return name + ending;
+    }
+
+    /** As digits of which a larger token has larger ones. */
+    private static String token(long token) {
+        return "%016x".formatted(token);
     }
 
     private static int bytes(String name) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
@@ -45,9 +46,20 @@ class ResultWriterTest {
         return new Run(Collections.nCopies(pieces, new Run.Piece(1, Run.PIECE_BYTES_MAX)));
     }
 
+    /** The lock of a master. */
+    private record Lease(long fencingToken, boolean isHeld) implements HeldLock {
+        @Override
+        public String name() {
+            return "lite-mr/test";
+        }
+
+        @Override
+        public void close() {}
+    }
+
     private static void write(Run run, Output output, Map<String, LiteException> failures) {
         JobSpec spec = JobSpec.of(WordCount.class, Input.lmr("input")).withOutput(output);
-        new ResultWriter(session(failures), spec, new WordCount()).write(run);
+        new ResultWriter(session(failures), spec, new WordCount(), new Lease(1, true)).write(run);
     }
 
     /** A session whose methods do nothing; those of its memory, and of handles, fail as told. */
@@ -89,7 +101,8 @@ class ResultWriterTest {
         ResultWriter writer = new ResultWriter(
                 failing(Lite.class, Map.of(), memory),
                 spec.withOutput(Output.file(directory.resolve("out"))),
-                new WordCount());
+                new WordCount(),
+                new Lease(1, true));
         assertThatThrownBy(() -> writer.write(SMALL)).isSameAs(first);
         assertThat(first.getSuppressed()).singleElement().isInstanceOf(DirectoryNotEmptyException.class);
     }
@@ -147,5 +160,59 @@ class ResultWriterTest {
             assertThat(directory.toFile().list()).containsExactly(name);
             assertThat(directory.resolve(name).toFile().delete()).isTrue();
         }
+    }
+
+    private void write(Run run, Lease lease, Runnable whenReading) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    whenReading.run();
+                    return failing(LmrHandle.class, Map.of(), null);
+                });
+        JobSpec spec =
+                JobSpec.of(WordCount.class, Input.lmr("input")).withOutput(Output.file(directory.resolve("out")));
+        new ResultWriter(failing(Lite.class, Map.of(), memory), spec, new WordCount(), lease).write(run);
+    }
+
+    /** Its part is complete when it continues, or nearly. */
+    @Test
+    void aMasterThatWasPausedDoesNotReplaceTheOutputOfTheNextMaster() {
+        assertThatThrownBy(() ->
+                        write(SMALL, new Lease(1, true), () -> write(new Run(List.of()), new Lease(2, true), () -> {})))
+                .isInstanceOf(MrException.class)
+                .hasMessageContaining("cannot write file " + directory.resolve("out"));
+        assertThat(directory.resolve("out")).isEmptyFile();
+        assertThat(directory.toFile().list()).containsExactly("out");
+    }
+
+    /** The next master may have deleted former parts before this one exists. */
+    @Test
+    void aMasterThatHasLostItsGroupWritesNoFile() {
+        assertThatThrownBy(() -> write(SMALL, new Lease(1, false), () -> {}))
+                .isInstanceOf(MrException.class)
+                .hasMessage(
+                        "cannot write file %s: the master has lost its group, for example because it was paused, and another one may write the file"
+                                .formatted(directory.resolve("out")));
+        assertThat(directory).isEmptyDirectory();
+    }
+
+    @Test
+    void aMasterDeletesWhatFormerMastersOfItsGroupLeftAndNothingElse() throws IOException {
+        String lock = "%08x".formatted(new Lease(1, true).name().hashCode());
+        List<String> former = List.of("out.%s-0000000000000002.part", "out.%s-0000000000000007.part");
+        List<String> others = List.of(
+                "out.part",
+                "out.7.part",
+                "out.1234abcd-0000000000000001.part",
+                "outer.%s-0000000000000002.part",
+                "out.%s-000000000000000a.part",
+                "out.%s-0000000000000002.part.txt");
+        for (String name : Stream.concat(former.stream(), others.stream()).toList()) {
+            Files.writeString(directory.resolve(name.formatted(lock)), "mine");
+        }
+        write(new Run(List.of()), new Lease(7, true), () -> {});
+        assertThat(directory.toFile().list())
+                .containsExactlyInAnyOrderElementsOf(
+                        Stream.concat(Stream.of("out"), others.stream().map(name -> name.formatted(lock)))
+                                .toList());
     }
 }
