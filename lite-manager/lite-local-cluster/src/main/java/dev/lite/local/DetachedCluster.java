@@ -67,9 +67,9 @@ public final class DetachedCluster {
     }
 
     /**
-     * Starts a process and waits until it is ready. If another process took its port meanwhile, starts it once more, with another port,
-     * which is then recorded. The manager's ZooKeeper gets another port only while no other process of the cluster runs, since these use
-     * it.
+     * Starts a process and waits until it is ready. If another process took its port meanwhile, starts it
+     * once more, with another port, which is then recorded. The manager's ZooKeeper gets another port only
+     * while no other process of the cluster runs, since these use it.
      *
      * @param process {@code manager}, or a node's name
      * @throws ProcessFailedException when it runs already, ends before it is ready, or makes no progress

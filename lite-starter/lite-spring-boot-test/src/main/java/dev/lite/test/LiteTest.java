@@ -34,8 +34,9 @@ import org.springframework.test.context.junit.jupiter.SpringExtension;
  * that share a context share the memory in it, as they share its beans.
  *
  * <p>Use it beside {@code @SpringBootTest} for the whole application; or alone, for the starter's beans and what the test's own
- * configuration adds. The application needs no node: {@code lite.embedded.*} and {@code lite.client.socket} are not used, and {@code
- * lite.client.enabled} is {@code true}, also if the properties of all tests switch LITE off.
+ * configuration adds. The application needs no node: {@code lite.embedded.*} and {@code lite.client.socket}
+ * are not used, and {@code lite.client.enabled} is {@code true}, also if the properties of all tests switch
+ * LITE off.
  */
 @Documented
 @Inherited

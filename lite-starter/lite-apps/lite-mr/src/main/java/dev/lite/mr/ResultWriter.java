@@ -29,10 +29,11 @@ import java.util.List;
 /**
  * Copies the result of a job to its output. One thread.
  *
- * <p><b>Paused masters.</b> A master that was paused may have lost its group to another one, which writes the same file. It must not
- * replace that one's output when it continues. A file system has no condition for a move. So each part of a file has the fencing token
- * of its master in its name, and is created while the master holds the lock of its group. A later master deletes the parts with
- * smaller tokens before it writes its own; then they cannot be moved.
+ * <p><b>Paused masters.</b> A master that was paused may have lost its group to another one, which writes the
+ * same file. It must not replace that one's output when it continues. A file system has no condition for a
+ * move. So each part of a file has the fencing token of its master in its name, and is created while the
+ * master holds the lock of its group. A later master deletes the parts with smaller tokens before it writes
+ * its own; then they cannot be moved.
  */
 final class ResultWriter {
     private static final long MEMORY_BYTES_MAX = 256L << 20;
@@ -130,7 +131,10 @@ final class ResultWriter {
         }
     }
 
-    /** Also those that killed masters left. This master writes one file at a time, so it has no other part of this one. */
+    /**
+     * Also those that killed masters left. This master writes one file at a time, so it has no other part of
+     * this one.
+     */
     private void deleteFormerParts(Path path) throws IOException {
         String prefix = partPrefix(path);
         String latest = token(lock.fencingToken());
@@ -152,8 +156,8 @@ final class ResultWriter {
     }
 
     /**
-     * What the names of a file's parts begin with, for all masters of this group: the file's name, or as much of it as there is room
-     * for, and the lock's.
+     * What the names of a file's parts begin with, for all masters of this group: the file's name, or as much
+     * of it as there is room for, and the hash code of the lock's.
      */
     private String partPrefix(Path path) {
         String ending = PART_OF_LOCK.formatted(lock.name().hashCode());

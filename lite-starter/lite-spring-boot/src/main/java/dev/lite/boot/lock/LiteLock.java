@@ -36,8 +36,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * AOP did not make, one around another, or one that is frozen. If only the returned object shows that its work
  * is not done, such as the body of a {@code ResponseEntity<?>}, the call fails after the method has run.
  *
- * <p>The start also fails without an {@link dev.lite.api.LtSync}. The exception is an application without a session and with {@code
- * lite.client.enabled=false}: its methods run without their locks, and a warning says so.
+ * <p>The start also fails without an {@link dev.lite.api.LtSync}. The exception is an application without a
+ * session and with {@code lite.client.enabled=false}: its methods run without their locks, and a warning says
+ * so.
  */
 @Documented
 @Target(ElementType.METHOD)
@@ -45,9 +46,9 @@ import org.springframework.aot.hint.annotation.Reflective;
 @Reflective
 public @interface LiteLock {
     /**
-     * The lock's name. May have placeholders ({@code ${…}}), and expressions ({@code #{…}}) over the method's parameters ({@code
-     * #article}) and the bean's properties. A variable that is no parameter fails the start; an expression that is null fails the
-     * call.
+     * The lock's name. May have placeholders ({@code ${…}}), and expressions ({@code #{…}}) over the method's
+     * parameters ({@code #article}) and the bean's properties. A variable that is no parameter fails the
+     * start; an expression that is null fails the call.
      */
     String value();
 

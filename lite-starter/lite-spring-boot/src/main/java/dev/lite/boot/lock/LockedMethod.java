@@ -125,8 +125,8 @@ record LockedMethod(
     }
 
     /**
-     * A variable that is no parameter would be null. So {@code #{'stock/' + #artcle}} would be one lock for all articles. So would a
-     * parameter that is not in an expression.
+     * A variable that is no parameter would be null. So {@code #{'stock/' + #artcle}} would be one lock for
+     * all articles. So would a parameter that is not in an expression.
      */
     private static void checkVariables(Expression name, Method method) {
         List<String> parameters = parameterNames(method);

@@ -20,8 +20,9 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.ConcurrentReferenceHashMap;
 
 /**
- * Without an {@link LtSync}, methods with {@link LiteLock} would run without their locks, and nobody would notice. So the first bean with
- * such a method fails the start. If LITE is switched off, or a test replaces the {@link LtSync}, a warning says so instead. Any thread.
+ * Without an {@link LtSync}, methods with {@link LiteLock} would run without their locks, and nobody would
+ * notice. So the first bean with such a method fails the start. If LITE is switched off, or a test replaces
+ * the {@link LtSync}, a warning says so instead. Any thread.
  */
 final class MissingLocksPostProcessor implements BeanPostProcessor {
 
