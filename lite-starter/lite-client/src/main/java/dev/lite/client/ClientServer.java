@@ -160,7 +160,9 @@ final class ClientServer implements RpcServer {
             try {
                 refuseLater(numbers(slot, length));
             } catch (Throwable again) {
-                e.addSuppressed(again);
+                if (again != e) { // without memory, the JVM may throw the same object again
+                    e.addSuppressed(again);
+                }
             }
             throw e;
         }
@@ -557,7 +559,9 @@ final class ClientServer implements RpcServer {
                 try {
                     refuseLater(List.of(number));
                 } catch (Throwable again) {
-                    e.addSuppressed(again);
+                    if (again != e) { // without memory, the JVM may throw the same object again
+                        e.addSuppressed(again);
+                    }
                 }
                 throw e;
             }

@@ -353,7 +353,9 @@ final class IncomingCalls {
             try {
                 refuse(request, "the application that serves \"%s\" could not take the call".formatted(function));
             } catch (Throwable again) {
-                e.addSuppressed(again);
+                if (again != e) { // without memory, the JVM may throw the same object again
+                    e.addSuppressed(again);
+                }
             }
             throw e;
         }

@@ -291,7 +291,9 @@ final class RpcArrivals {
         try {
             failNotExecuted(call, "node %s had no memory for the request".formatted(selfName));
         } catch (RuntimeException | Error e) {
-            why.addSuppressed(e);
+            if (e != why) { // without memory, the JVM may throw the same object again
+                why.addSuppressed(e);
+            }
         }
     }
 

@@ -54,7 +54,7 @@ public final class RepeatingThread {
         try {
             log.accept("the thread %s failed; it continues".formatted(name), failure);
         } catch (Throwable e) {
-            failure.addSuppressed(e); // no memory for a message: the work is more important
+            // no memory for a message: the work is more important. Without memory, both may be the same object
         }
     }
 }

@@ -17,13 +17,17 @@ public final class Unrecoverable {
 
     /**
      * Passes such an error to the process's handler of uncaught exceptions, if there is one, as if this thread had not caught
-     * it. Does nothing about other failures.
+     * it. Does nothing about other failures. Does not throw: the work of the caller is more important than what the handler throws.
      */
     public static void report(Throwable failure) {
         if (is(failure)) {
             UncaughtExceptionHandler handler = Thread.getDefaultUncaughtExceptionHandler();
             if (handler != null) {
-                handler.uncaughtException(Thread.currentThread(), failure);
+                try {
+                    handler.uncaughtException(Thread.currentThread(), failure);
+                } catch (Throwable e) {
+                    // ignored, as the JVM does it
+                }
             }
         }
     }

@@ -7,7 +7,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 class RepeatingThreadTest {
     private final List<Throwable> reported = new CopyOnWriteArrayList<>();
@@ -54,6 +56,51 @@ class RepeatingThreadTest {
                     throw new OutOfMemoryError("no memory for the message");
                 }));
         assertThat(steps).hasValue(2);
+    }
+
+    /** The JVM throws the same object again when it has no memory for another one. */
+    @Test
+    void aReportThatFailsWithTheSameErrorDoesNotEndTheThread() {
+        join(RepeatingThread.unstarted(
+                "failing twice",
+                () -> {
+                    if (steps.incrementAndGet() == 1) {
+                        throw new StackOverflowError("too deep");
+                    }
+                    return false;
+                },
+                (message, failure) -> {
+                    throw (StackOverflowError) failure;
+                }));
+        assertThat(steps).hasValue(2);
+    }
+
+    @Nested
+    @Isolated("it replaces the process' handler of uncaught exceptions")
+    class WithAHandlerThatFails {
+        @Test
+        void anErrorDoesNotEndTheThread() {
+            Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+            Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> {
+                throw new OutOfMemoryError("no memory for a report, on purpose");
+            });
+            try {
+                OutOfMemoryError error = new OutOfMemoryError("on purpose");
+                join(RepeatingThread.unstarted(
+                        "failing",
+                        () -> {
+                            if (steps.incrementAndGet() == 1) {
+                                throw error;
+                            }
+                            return false;
+                        },
+                        RepeatingThreadTest.this::report));
+                assertThat(steps).hasValue(2);
+                assertThat(reported).containsExactly(error);
+            } finally {
+                Thread.setDefaultUncaughtExceptionHandler(before);
+            }
+        }
     }
 
     @Test

@@ -18,7 +18,7 @@ public final class FailureReports {
                 me.getUncaughtExceptionHandler().uncaughtException(me, failed);
             }
         } catch (Throwable e) {
-            failed.addSuppressed(e); // no memory for a report: the work is more important
+            // no memory for a report: the work is more important. Without memory, both may be the same object
         }
     }
 }

@@ -74,6 +74,16 @@ class LastingFailureTest {
                 LastingFailureTest::eachWaitEnds);
     }
 
+    /** The JVM throws the same object again when it has no memory for another one. */
+    @Test
+    void itEndsEachWaitAlsoIfItsReportFailsWithTheSameError() {
+        withHandler(
+                (thread, failure) -> {
+                    throw (Error) failure;
+                },
+                LastingFailureTest::eachWaitEnds);
+    }
+
     /** Looks at slots that always fail. */
     private static final class FailingWords implements VirtualWaits.Words {
         private final AtomicInteger looks = new AtomicInteger();
