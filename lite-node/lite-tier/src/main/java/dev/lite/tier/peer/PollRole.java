@@ -329,11 +329,12 @@ public final class PollRole implements AutoCloseable {
             armed = true;
         } catch (Throwable e) { // also an Error: the role must not stay held
             report("arming", e);
-        }
-        state.set(ARMED);
-        if (!idle) {
-            missed = false; // first: the standby thread looks again in any case, and this thread leaves
-            fabric.wakeup();
+        } finally {
+            state.set(ARMED);
+            if (!idle) {
+                missed = false; // first: the standby thread looks again in any case, and this thread leaves
+                fabric.wakeup();
+            }
         }
         return armed;
     }
@@ -460,11 +461,13 @@ public final class PollRole implements AutoCloseable {
     private boolean look(PollWaiter waiter, long deadlineNs) {
         StagedWait wait = waiter.isRequest() ? requestsWait : lookersWait;
         looking.getAndIncrement();
+        boolean over = false;
         boolean taken = false;
         try {
             int first = wait.begin(1);
             int left = first;
-            while (!waiter.isOver()) {
+            over = waiter.isOver();
+            while (!over) {
                 boolean shared = isShared(1);
                 if (shared && left == 0) {
                     break; // the others look after the role
@@ -474,7 +477,8 @@ public final class PollRole implements AutoCloseable {
                     taken = false;
                     int unused = poll();
                     state.set(LOOKED_AFTER); // by this thread, or by one that takes it meanwhile
-                    if (waiter.isOver()) {
+                    over = waiter.isOver();
+                    if (over) {
                         break;
                     }
                     left = StagedWait.yieldsOnly(left);
@@ -483,8 +487,9 @@ public final class PollRole implements AutoCloseable {
                     break;
                 }
                 left = wait.pause(left);
+                over = waiter.isOver();
             }
-            if (left != first && waiter.isOver()) {
+            if (left != first && over) { // does not ask the waiter: that may fail, while this thread holds the role
                 wait.hit(left);
             }
         } finally {
@@ -517,11 +522,13 @@ public final class PollRole implements AutoCloseable {
     }
 
     private void lead(PollWaiter waiter, long deadlineNs) {
+        boolean over = false;
         boolean atOnce = false;
         try {
             int first = holdersWait.begin(pollCost);
             int left = first;
-            for (int rounds = 1; !waiter.isOver(); rounds++) {
+            over = waiter.isOver();
+            for (int rounds = 1; !over; rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
                     atOnce = rounds == 1;
@@ -547,9 +554,10 @@ public final class PollRole implements AutoCloseable {
                                 || Thread.currentThread().isInterrupted())) {
                     return;
                 }
+                over = waiter.isOver();
             }
         } finally {
-            boolean unused = release(waiter.isOver());
+            boolean unused = release(over); // does not ask the waiter, which may have failed
         }
         if (atOnce && turns == null) { // the answers of the last requests went with the poll
             holdersWait.giveWay();
@@ -594,7 +602,7 @@ public final class PollRole implements AutoCloseable {
             Unrecoverable.report(failure);
             log.error("{} the {} fabric failed; continuing", what, fabric.name(), failure);
         } catch (Throwable e) {
-            failure.addSuppressed(e); // no memory for a message: the work is more important
+            // no memory for a message: the work is more important. Without memory, both may be the same object
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricCapabilities;
@@ -60,6 +61,8 @@ class PollRoleTest {
         final AtomicReference<@Nullable Runnable> afterArm = new AtomicReference<>();
         /** Runs before each poll of a thread other than the standby thread. */
         volatile Runnable beforePoll = () -> {};
+        /** What its name throws, which is part of each message. */
+        volatile @Nullable Error nameDefect;
         /** What the next {@link #disarm} throws. */
         final AtomicReference<@Nullable Error> disarmDefect = new AtomicReference<>();
 
@@ -226,6 +229,10 @@ class PollRoleTest {
 
         @Override
         public String name() {
+            Error thrown = nameDefect;
+            if (thrown != null) {
+                throw thrown;
+            }
             return "queue";
         }
 
@@ -443,6 +450,75 @@ class PollRoleTest {
         Flag flag = new Flag();
         fabric.put(flag);
         Waits.until("the standby thread has polled", flag::isOver);
+    }
+
+    /** A wait whose condition can be asked only so often, as on a stack that is nearly full. */
+    private static class Failing extends Flag {
+        private final AtomicInteger left;
+
+        Failing(int asked) {
+            left = new AtomicInteger(asked);
+        }
+
+        @Override
+        protected boolean isOver() {
+            if (left.decrementAndGet() < 0) {
+                throw new StackOverflowError("on purpose");
+            }
+            return super.isOver();
+        }
+    }
+
+    private void expectFailure(PollWaiter failing, boolean held) {
+        assertThatThrownBy(() -> role.await(failing, System.nanoTime() + FOREVER_NS, held))
+                .isInstanceOf(StackOverflowError.class);
+        Waits.until("the role is free", role::take);
+        role.release();
+    }
+
+    /** Else nobody would poll any more. */
+    @Test
+    void aThreadWhoseConditionFailsDoesNotKeepTheRole() {
+        takeFirst();
+        role.release();
+        for (int asked = 0; asked < 4; asked++) {
+            assertThat(role.take()).isTrue();
+            expectFailure(new Failing(asked), true);
+            expectFailure(new Failing(asked), false);
+        }
+    }
+
+    @Test
+    void aThreadWhoseConditionFailsWhenItHasJustTakenTheRoleDoesNotKeepIt() {
+        takeFirst();
+        expectFailure(
+                new Failing(3) {
+                    @Override
+                    protected boolean isOver() {
+                        boolean over = super.isOver();
+                        if (super.left.get() == 0) {
+                            role.release(); // it looks, and takes it next
+                        }
+                        return over;
+                    }
+                },
+                false);
+    }
+
+    /** The JVM throws the same object again when it has no memory for another one. */
+    @Test
+    void aMessageThatFailsWithTheSameErrorEndsNeitherTheStandbyThreadNorTheWaitOfACaller() {
+        takeFirst();
+        AssertionError error = new AssertionError("on purpose");
+        fabric.nameDefect = error;
+        fabric.defect.set(error);
+        Flag flag = new Flag();
+        fabric.put(new Flag());
+        fabric.put(flag);
+        assertThat(role.await(flag, System.nanoTime() + FOREVER_NS, true)).isTrue();
+        fabric.defect.set(error);
+        putAndAwait();
+        fabric.nameDefect = null;
     }
 
     @Nested
