@@ -214,10 +214,13 @@ final class LinkPollRole {
     }
 
     private void release(Waiter waiter) {
-        if (waiter.isSoonBack()) {
-            link.expectPolls();
+        try {
+            if (waiter.isSoonBack()) {
+                link.expectPolls();
+            }
+        } finally { // also if that fails: else nobody would poll any more
+            poller.set(null);
         }
-        poller.set(null);
         link.sendNow(); // what others have left
     }
 

@@ -1,7 +1,9 @@
 package dev.lite.session.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.session.async.PollingHelp;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.util.Objects;
@@ -38,6 +40,23 @@ class StartedCallsTest extends StartedCallsCases {
         replies.release();
         assertThat(number(next.join())).isEqualTo(-HELD);
         return armed;
+    }
+
+    /** Else nobody would poll any more. */
+    @Test
+    void aThreadWhoseWaitFailsDoesNotKeepThePollRole() {
+        for (int asked = 0; asked < 4; asked++) {
+            AtomicInteger left = new AtomicInteger(asked);
+            PollingHelp.Wait wait = channel.caller.starter.newWait(() -> {
+                if (left.decrementAndGet() < 0) { // as on a stack that is nearly full
+                    throw new StackOverflowError("on purpose");
+                }
+                return false;
+            });
+            assertThatThrownBy(() -> wait.await(System.nanoTime() + TestChannel.LONG_NS))
+                    .isInstanceOf(StackOverflowError.class);
+            assertThat(Objects.requireNonNull(channel.caller.link).role.isLed()).isFalse();
+        }
     }
 
     private Thread serveAndHold(Semaphore replies) {
