@@ -124,10 +124,8 @@ public final class LowMapping implements TierHandle {
     private CompletableFuture<@Nullable Void> begin(Checked checked, SliceOperations.Transfers transfers) {
         AsyncOperations async = mapping.handleOwner().async();
         Deadline deadline = mapping.deadline(checked.deadline());
-        AsyncOperations.Operation opened = async.open(deadline.remaining());
         Checked begun = new Checked(checked.slices(), deadline);
-        async.run(opened, () -> transfers.run(mapping, true, begun));
-        return opened.future();
+        return async.begin(() -> transfers.run(mapping, true, begun), deadline.remaining());
     }
 
     @Override

@@ -111,11 +111,16 @@ final class SliceOperations {
         }
         AsyncOperations async = mapping.handleOwner().async();
         Deadline deadline = mapping.deadline(checked.deadline());
-        AsyncOperations.Operation opened = async.open(deadline.remaining());
         List<LmrSlice> slices = checked.slices();
-        if (slices.size() != 1 || !tryBegin(mapping, needed, slices.getFirst(), deadline, async, opened)) {
-            Checked begun = new Checked(slices, deadline);
-            async.run(opened, () -> transfers.run(mapping, false, begun));
+        Checked begun = new Checked(slices, deadline);
+        Runnable blocking = () -> transfers.run(mapping, false, begun);
+        if (slices.size() != 1) {
+            return async.begin(blocking, deadline.remaining());
+        }
+        // Only now: an operation that is counted must end, also without memory for anything else.
+        AsyncOperations.Operation opened = async.open(deadline.remaining());
+        if (!tryBegin(mapping, needed, slices.getFirst(), deadline, async, opened)) {
+            async.run(opened, blocking);
         }
         return opened.future();
     }

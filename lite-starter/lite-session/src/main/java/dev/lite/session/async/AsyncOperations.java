@@ -59,7 +59,7 @@ public final class AsyncOperations {
     }
 
     /** An operation under way. It counts towards the limit until it has ended. */
-    public static final class Operation {
+    public final class Operation {
         private final CompletableFuture<@Nullable Void> future;
         // A fence waits for this latch, because a caller can complete or cancel the future.
         private final CountDownLatch ended = new CountDownLatch(1);
@@ -73,8 +73,12 @@ public final class AsyncOperations {
         /** Why it failed, or null. Written before the operation is handed to the thread that completes the future. */
         private @Nullable Throwable failure;
 
+        /** Made before it begins: there may be no memory at its end. */
+        private final Runnable ending;
+
         private Operation(CompletableFuture<@Nullable Void> future) {
             this.future = future;
+            this.ending = () -> ended(this);
         }
 
         /**
@@ -152,7 +156,7 @@ public final class AsyncOperations {
         opened.failure = failure;
         // While the opening thread has not got the future, nothing depends on it.
         boolean here = opened.opener == Thread.currentThread();
-        futures.complete(opened.future, () -> ended(opened), helping || here);
+        futures.complete(opened.future, opened.ending, helping || here);
     }
 
     /**

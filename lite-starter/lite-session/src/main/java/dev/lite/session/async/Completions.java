@@ -2,6 +2,7 @@ package dev.lite.session.async;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.os.waiting.DeadlineSweeper;
+import dev.lite.os.waiting.Unrecoverable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
@@ -46,9 +47,23 @@ final class Completions {
         this.threads = threads;
     }
 
-    /** Does not block. */
+    /** Does not block. Without memory for an entry, this thread completes the future, with its stages: nobody else would. */
     void add(CompletableFuture<?> future, Runnable completion) {
-        ended.add(new Completion(future, completion));
+        try {
+            ended.add(new Completion(future, completion));
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            completion.run();
+            return;
+        }
+        try {
+            wakeOne();
+        } catch (RuntimeException | Error e) { // without memory for another thread, or for less than that
+            checkSoon();
+        }
+    }
+
+    private void wakeOne() {
         PollingHelp.Wait helper = helpers.peek();
         if (helper == null) {
             startIfNone();

@@ -3,6 +3,7 @@ package dev.lite.session.async;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -10,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -274,5 +276,21 @@ class HelpedFuturesTest {
             assertThat(future).succeedsWithin(LONG);
         }
         Waits.join(other);
+    }
+
+    /** Else nobody would, and an operation would count towards its limit for ever. */
+    @Test
+    void theThreadThatSeesAnEndForWhichThereIsNoMemoryCompletesTheFutureItself() {
+        Object completions = Inside.field(futures, "completions", Object.class);
+        Inside.set(completions, "ended", new ConcurrentLinkedQueue<>() {
+            @Override
+            public boolean add(Object entry) {
+                throw new OutOfMemoryError("no memory for an entry, which the test expects");
+            }
+        });
+        CompletableFuture<Thread> future = futures.newFuture();
+        CompletableFuture<Thread> stage = future.thenApply(thread -> thread);
+        end(future);
+        assertThat(stage).isCompletedWithValue(Thread.currentThread());
     }
 }
