@@ -658,14 +658,17 @@ public final class PeerLinks implements AutoCloseable {
         public void disconnected(FabricEndpoint endpoint, String reason) {
             if (endpoint.attachment() instanceof Peer peer && peer.hasAdmitted()) {
                 peers.remove(peer);
-                log.info(
-                        "disconnected node={} id={} fabric={} reason=\"{}\"",
-                        peer.hello().node(),
-                        peer.id(),
-                        fabric,
-                        reason);
-                peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name the reason
-                notifyListeners(listener -> listener.peerDisconnected(peer, reason));
+                try {
+                    peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name the reason
+                    log.info(
+                            "disconnected node={} id={} fabric={} reason=\"{}\"",
+                            peer.hello().node(),
+                            peer.id(),
+                            fabric,
+                            reason);
+                } finally { // also without memory for that: calls wait for it
+                    notifyListeners(listener -> listener.peerDisconnected(peer, reason));
+                }
             }
             lock.lock();
             try {

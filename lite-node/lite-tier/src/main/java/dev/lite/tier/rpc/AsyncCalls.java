@@ -29,6 +29,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class AsyncCalls {
     private static final long ABOUT_TO_END_NS = TimeUnit.MILLISECONDS.toNanos(1);
+    /** A call that another thread has posted or ended for so long after its deadline never ends: that thread has failed. */
+    private static final long LOST_NS = TimeUnit.SECONDS.toNanos(1);
+
     private static final byte[] EMPTY = {};
     private static final int ON_THREADS_KIB_MAX = 64 << 10;
     /** Of a thread that waits, with what belongs to it. */
@@ -103,19 +106,17 @@ final class AsyncCalls {
         } catch (LimitExceededException tooLong) { // it might wait for more memory than that of all such calls
             return CompletableFuture.failedFuture(tooLong);
         }
-        Duration left = deadline;
         int kib = THREAD_KIB + Math.ceilDiv(request.length, 1 << 10);
-        if (onThreads.hasQueuedThreads() || !onThreads.tryAcquire(kib)) { // tryAcquire alone would overtake
-            long endNs = System.nanoTime() + FunctionClient.toNanos(deadline);
-            if (!Deadline.awaitPermits(onThreads, kib, endNs)) {
-                return CompletableFuture.failedFuture(new LiteTimeoutException(
-                        "%s: not started within %s: the node's asynchronous calls that wait took %d MiB, their limit"
-                                .formatted(what, Durations.text(deadline), ON_THREADS_KIB_MAX >> 10)));
-            }
-            left = Duration.ofNanos(Math.max(1, endNs - System.nanoTime()));
+        long endNs = System.nanoTime() + FunctionClient.toNanos(deadline);
+        boolean waits = onThreads.hasQueuedThreads() || !onThreads.tryAcquire(kib); // tryAcquire alone would overtake
+        if (waits && !Deadline.awaitPermits(onThreads, kib, endNs)) {
+            return CompletableFuture.failedFuture(new LiteTimeoutException(
+                    "%s: not started within %s: the node's asynchronous calls that wait took %d MiB, their limit"
+                            .formatted(what, Durations.text(deadline), ON_THREADS_KIB_MAX >> 10)));
         }
         boolean started = false;
         try {
+            Duration left = waits ? Duration.ofNanos(Math.max(1, endNs - System.nanoTime())) : deadline;
             CompletableFuture<byte[]> future = startOnThread(request.clone(), kib, left, call);
             started = true;
             return future;
@@ -157,7 +158,7 @@ final class AsyncCalls {
         for (Call call : underWay) {
             if (call.endNs - now > 0) {
                 sweeper.sweepAfter(call.endNs);
-            } else if (call.abandon()) {
+            } else if (call.abandon() || now - call.endNs >= LOST_NS) {
                 call.failed(RpcRequests.noReply(call.target, call.deadline));
             } else {
                 sweeper.sweepAfter(now + ABOUT_TO_END_NS); // another thread posts it now, or ends it
@@ -200,9 +201,9 @@ final class AsyncCalls {
         }
 
         private void end(byte[] result, @Nullable RuntimeException why) {
-            underWay.remove(this);
             Runnable completion = why == null ? () -> future.complete(result) : () -> future.completeExceptionally(why);
             futures.complete(future, completion, false);
+            underWay.remove(this); // only now: without memory for the rest, a sweep ends it
         }
 
         @Override

@@ -7,6 +7,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.NameRules;
@@ -502,18 +503,26 @@ public final class RpcEngine implements PeerListener {
     /** Ends the calls to a node without replies; null: those to this node itself. */
     private void endCalls(@Nullable Peer peer) {
         slots.forEachOf(peer, slot -> {
-            if (slot.changeOf(peer, RpcSlot.WAITING, RpcSlot.LOST)) {
-                slot.signal();
-                return;
-            }
-            PostedCall posted = slot.takePostedTo(peer);
-            if (posted != null) {
-                posted.lost(slot);
-            } else if (slot.changeOf(peer, RpcSlot.ABANDONED, RpcSlot.OWNED)
-                    || slot.changeOf(peer, RpcSlot.OFFERED, RpcSlot.OWNED)) {
-                slot.giveBack();
+            try {
+                endCall(peer, slot);
+            } catch (RuntimeException | Error e) { // for example no memory: the other calls must end, too
+                Unrecoverable.report(e);
             }
         });
+    }
+
+    private static void endCall(@Nullable Peer peer, RpcSlot slot) {
+        if (slot.changeOf(peer, RpcSlot.WAITING, RpcSlot.LOST)) {
+            slot.signal();
+            return;
+        }
+        PostedCall posted = slot.takePostedTo(peer);
+        if (posted != null) {
+            posted.lost(slot);
+        } else if (slot.changeOf(peer, RpcSlot.ABANDONED, RpcSlot.OWNED)
+                || slot.changeOf(peer, RpcSlot.OFFERED, RpcSlot.OWNED)) {
+            slot.giveBack();
+        }
     }
 
     /** Calls at this node that no server has received yet, of all functions. */

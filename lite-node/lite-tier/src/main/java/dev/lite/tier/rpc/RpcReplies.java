@@ -66,11 +66,14 @@ final class RpcReplies {
             posted.arrived(slot);
         } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
             Peer peer = slot.peer;
-            if (peer != null && status(slot) == RpcWire.REPLY_ELSEWHERE) {
-                int offered = RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT);
-                boolean unused = later.test(() -> reportRead(peer, offered));
+            try {
+                if (peer != null && status(slot) == RpcWire.REPLY_ELSEWHERE) {
+                    int offered = RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT);
+                    boolean unused = later.test(() -> reportRead(peer, offered));
+                }
+            } finally { // also without memory for a thread
+                slot.giveBack(); // a late reply ends the quarantine
             }
-            slot.giveBack(); // a late reply ends the quarantine
         }
     }
 

@@ -3,8 +3,12 @@ package dev.lite.tier.rpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
 import dev.lite.fabric.FabricEndpoint;
@@ -12,6 +16,7 @@ import dev.lite.fabric.Post;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.os.RawMemory;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
@@ -30,10 +35,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** A call whose reply meets an error: for example, there is no memory for it. */
 class ErrorAtReplyTest {
@@ -105,6 +113,75 @@ class ErrorAtReplyTest {
         }
     }
 
+    /** A call whose end fails, too. */
+    private static final class FailingAtEnd extends Failing {
+        @Override
+        protected void failed(RuntimeException why) {
+            super.failed(why);
+            throw new OutOfMemoryError("on purpose");
+        }
+    }
+
+    /** Else the others wait until their deadlines, and keep their slots for ever. */
+    @Test
+    void theEndOfAConnectionEndsAllCallsAlsoIfTheEndOfOneMeetsAnError() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            MemorySegment request = MemorySegment.ofArray(new byte[8]);
+            List<Failing> calls = List.of(new FailingAtEnd(), new FailingAtEnd(), new FailingAtEnd());
+            for (Failing call : calls) {
+                assertThat(client.tryCall(request, 8, LONG_NS, call)).isTrue();
+            }
+            Peer peer = Objects.requireNonNull(usedSlots(cluster, 0, 1).getFirst().peer);
+
+            peer.endpoint().close();
+
+            for (Failing call : calls) {
+                assertThat(call.failed).succeedsWithin(LONG).isInstanceOf(NodeUnreachableException.class);
+            }
+            session.close();
+        }
+    }
+
+    @Nested
+    @Isolated("it replaces what the process logs")
+    class WithoutMemoryForAMessage {
+        @Test
+        void theEndOfAConnectionEndsTheCallsToItsNode() {
+            Logger logger = (Logger) LoggerFactory.getLogger(PeerLinks.class);
+            AppenderBase<ILoggingEvent> failing = new AppenderBase<>() {
+                @Override
+                protected void append(ILoggingEvent event) {
+                    if (event.getMessage().startsWith("disconnected")) {
+                        throw new OutOfMemoryError("on purpose");
+                    }
+                }
+            };
+            failing.start();
+            try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                    Lite remote = cluster.attach(1);
+                    RpcServer server = remote.rpc().serve("f")) {
+                TierSession session = cluster.node(0).open("app", "test");
+                FunctionClient client = withRing(session, server);
+                CompletableFuture<byte[]> call = client.callAsync(new byte[8], LONG);
+                Peer peer = Objects.requireNonNull(
+                        usedSlots(cluster, 0, 1).getFirst().peer);
+                logger.addAppender(failing);
+
+                peer.endpoint().close();
+
+                assertThat(call).failsWithin(LONG.multipliedBy(2)).withThrowableThat().withCauseInstanceOf(
+                        NodeUnreachableException.class);
+                session.close();
+            } finally {
+                logger.detachAppender(failing);
+            }
+        }
+    }
+
     private interface Calls {
         /** Makes a call with a reply of {@link #LONG_REPLY}, which fails. */
         void make(RpcServer server, FunctionClient client);
@@ -160,6 +237,57 @@ class ErrorAtReplyTest {
             Waits.until("the slot of the reply is free", () -> slots(cluster, 1, 0) == 0);
             session.close();
         }
+    }
+
+    private interface Received {
+        /** The slot has a call that the server has received, and nobody may end the call any more. */
+        void with(TestCluster cluster, RpcSlot slot, CompletableFuture<byte[]> call);
+    }
+
+    private void withoutCall(Received received) {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            CompletableFuture<byte[]> call = client.callAsync(new byte[8], Waits.seconds(1));
+            assertThat(server.receive(LONG)).isNotNull();
+            RpcSlot slot = usedSlots(cluster, 0, 1).getFirst();
+            assertThat(slot.takePosted(slot.callId)).isNotNull();
+
+            received.with(cluster, slot, call);
+
+            Waits.until("the slot of the call is free", () -> slots(cluster, 0, 1) == 0);
+            session.close();
+        }
+    }
+
+    /** Else its future is never complete, and a sweep looks for it once in a millisecond for ever. */
+    @Test
+    void anAsynchronousCallWhoseEndIsLostByAnErrorFailsAfterItsDeadline() {
+        withoutCall((cluster, slot, call) -> {
+            assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
+            slot.giveBack();
+        });
+    }
+
+    /** Else its slot comes back only with the end of the connection. */
+    @Test
+    void oneThatIsLongAndLateAndForWhichThereIsNoThreadEndsTheQuarantineOfItsSlot() {
+        withoutCall((cluster, slot, call) -> {
+            RpcReplies replies = Inside.field(engine(cluster, 0), "replies", RpcReplies.class);
+            Object usual = Inside.field(replies, "later", Predicate.class);
+            Predicate<Runnable> noMemory = task -> {
+                throw new OutOfMemoryError("on purpose");
+            };
+            slot.state(RpcSlot.ABANDONED);
+            RawMemory.putLong(slot.replyAddress + RpcWire.REPLY_CALL_ID, slot.callId);
+            RawMemory.putInt(slot.replyAddress + RpcWire.REPLY_STATUS, RpcWire.REPLY_ELSEWHERE);
+            Inside.set(replies, "later", noMemory);
+            assertThatThrownBy(() -> replies.arrived(Objects.requireNonNull(slot.peer), slot.index))
+                    .isInstanceOf(OutOfMemoryError.class);
+            Inside.set(replies, "later", usual);
+        });
     }
 
     /** Else its slot comes back only with the end of the connection. */
@@ -320,12 +448,16 @@ class ErrorAtReplyTest {
         return Inside.field(cluster.node(node), "rpc", RpcEngine.class);
     }
 
-    /** The slots of a node that it uses for another one. */
+    /** How many slots a node uses for another one. */
     private static int slots(TestCluster cluster, int node, int other) {
-        AtomicInteger found = new AtomicInteger();
+        return usedSlots(cluster, node, other).size();
+    }
+
+    private static List<RpcSlot> usedSlots(TestCluster cluster, int node, int other) {
+        List<RpcSlot> found = new ArrayList<>();
         Peer peer = Inside.field(cluster.node(node), "links", PeerLinks.class).peer(other);
         Inside.field(engine(cluster, node), "slots", RpcSlots.class)
-                .forEachOf(Objects.requireNonNull(peer), slot -> found.incrementAndGet());
-        return found.get();
+                .forEachOf(Objects.requireNonNull(peer), found::add);
+        return found;
     }
 }
