@@ -153,31 +153,45 @@ final class RpcRequests {
 
     /**
      * Sends the reserved entry as cancelled, so that the server frees its room. Otherwise the ring would have a hole. Then the slot is
-     * free, also if that fails.
+     * free, also if that fails: without memory for it, the connection ends, and the ring with it.
      */
     void cancel(RpcBinding binding, RpcSlot slot, int place, int length) {
         long word = slot.outAddress + RpcWire.PADDING_AND_FLAGS;
         RawMemory.putInt(word, RawMemory.getInt(word) | RpcWire.FLAG_CANCELLED);
         slot.state(RpcSlot.SENDING);
-        boolean starts = engine.tryExecute(() -> {
-            Post post = Post.CLOSED;
-            try {
-                while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
-                    Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
-                }
-            } catch (IndexOutOfBoundsException e) {
-                log.error(
-                        "node {} gave a ring that is not in its arena",
-                        binding.peer.hello().node(),
-                        e);
-            } finally {
-                if (post != Post.ACCEPTED) {
-                    slot.giveBack();
-                }
+        boolean starts = false;
+        boolean failed = true;
+        try {
+            starts = engine.tryExecute(() -> postCancelled(binding, slot, place, length));
+            failed = false;
+        } finally {
+            if (failed) { // no memory for a thread
+                binding.peer.endpoint().close();
             }
-        });
-        if (!starts) { // the node stops, and its connections end
-            slot.giveBack();
+            if (!starts) { // the connection has ended, or the node stops
+                slot.giveBack();
+            }
+        }
+    }
+
+    private static void postCancelled(RpcBinding binding, RpcSlot slot, int place, int length) {
+        Post post = Post.CLOSED;
+        try {
+            while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
+                Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
+            }
+        } catch (IndexOutOfBoundsException e) {
+            log.error(
+                    "node {} gave a ring that is not in its arena",
+                    binding.peer.hello().node(),
+                    e);
+        } catch (RuntimeException | Error e) { // for example no memory
+            binding.peer.endpoint().close();
+            throw e;
+        } finally {
+            if (post != Post.ACCEPTED) {
+                slot.giveBack();
+            }
         }
     }
 

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.Lite;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.Post;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.testing.Inside;
@@ -15,10 +17,12 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.PriorityQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -81,6 +85,53 @@ class ErrorAtPostTest {
         });
     }
 
+    /** Else its slot never comes back while the connection lasts. */
+    @Test
+    void oneThatMeetsAnErrorWhileItWaitsForABusyConnectionKeepsNoSlot() {
+        withPosts((client, binding) -> {
+            FabricEndpoint endpoint = binding.peer.endpoint();
+            Inside.set(binding.peer, "endpoint", failing(endpoint, 3));
+            assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(OutOfMemoryError.class);
+            Waits.until("its slot is free", () -> slots(binding.peer) == 0);
+            Inside.set(binding.peer, "endpoint", endpoint);
+        });
+    }
+
+    /** Else nobody would send what has the place in the ring, and its slot would never come back while the connection lasts. */
+    @Test
+    void oneThatMeetsAnErrorAndForWhichThereIsNoThreadKeepsNoSlotAndEndsTheRing() {
+        withPosts((client, binding) -> {
+            RpcEngine engine = Inside.field(cluster.node(0), "rpc", RpcEngine.class);
+            Object usual = Inside.field(engine, "executor", Executor.class);
+            FabricEndpoint endpoint = binding.peer.endpoint();
+            Inside.set(binding.peer, "endpoint", failing(endpoint, 0));
+            Executor noMemory = task -> {
+                throw new OutOfMemoryError("on purpose");
+            };
+            Inside.set(engine, "executor", noMemory);
+            assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(OutOfMemoryError.class);
+            Inside.set(engine, "executor", usual);
+            Inside.set(binding.peer, "endpoint", endpoint);
+            Waits.until("its slot is free", () -> slots(binding.peer) == 0);
+            Waits.until("its connection has ended", () -> engine.connected(1) != binding.peer);
+        });
+    }
+
+    /** An endpoint whose posts of immediates are busy so often, and then fail. */
+    private static FabricEndpoint failing(FabricEndpoint endpoint, int busy) {
+        AtomicInteger left = new AtomicInteger(busy);
+        return (FabricEndpoint) Proxy.newProxyInstance(
+                FabricEndpoint.class.getClassLoader(), new Class<?>[] {FabricEndpoint.class}, (self, method, args) -> {
+                    if (!method.getName().startsWith("writeImm")) {
+                        return method.invoke(endpoint, args);
+                    }
+                    if (left.getAndDecrement() > 0) {
+                        return Post.BUSY;
+                    }
+                    throw new OutOfMemoryError("on purpose");
+                });
+    }
+
     /** Else the server executes a call whose caller has been told that it failed. */
     @Test
     void aCallWithoutATimerIsNotPosted() {
@@ -126,6 +177,13 @@ class ErrorAtPostTest {
     }
 
     private void withFailingPosts(Posts posts) {
+        withPosts((client, binding) -> {
+            Inside.set(binding, "ringOffset", Long.MAX_VALUE / 2);
+            posts.of(client, binding);
+        });
+    }
+
+    private void withPosts(Posts posts) {
         try (Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
             TierSession session = cluster.node(0).open("app", "test");
@@ -134,7 +192,6 @@ class ErrorAtPostTest {
             server.receive(LONG).reply(new byte[1]);
             assertThat(first).succeedsWithin(LONG);
             RpcBinding binding = Inside.field(client, "binding", RpcBinding.class);
-            Inside.set(binding, "ringOffset", Long.MAX_VALUE / 2);
             Waits.until("the role is free", binding.peer.pollRole()::take);
             binding.peer.pollRole().release();
 
