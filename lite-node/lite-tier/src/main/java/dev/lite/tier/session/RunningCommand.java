@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
@@ -125,10 +126,15 @@ final class RunningCommand {
         return true;
     }
 
-    /** Completes the slot with an error; the command has ended. */
+    /** Completes the slot with an error; the command has ended. Without memory for the error, the application gets one without a message. */
     void failed(RuntimeException why) {
         owner.ends(this);
-        slots.fail(command.slot(), owner.error(command, why));
+        try {
+            slots.fail(command.slot(), owner.error(command, why));
+        } catch (OutOfMemoryError e) { // the slot is not complete: that needs no memory
+            Unrecoverable.report(e);
+            slots.complete(command.slot(), LiteException.Code.RPC_FAILED.number(), 0);
+        }
         owner.ended(this);
     }
 

@@ -78,6 +78,7 @@ class WaitingCommandsTest {
         volatile @Nullable CountDownLatch hold;
         final AtomicInteger errors = new AtomicInteger();
         final AtomicInteger errorsOfReceives = new AtomicInteger();
+        volatile boolean noMemoryForErrors;
         volatile boolean waits;
 
         @Override
@@ -115,6 +116,9 @@ class WaitingCommandsTest {
 
         @Override
         public void fail(int slot, LiteException error) {
+            if (noMemoryForErrors) {
+                throw new OutOfMemoryError("on purpose");
+            }
             complete(
                     slot,
                     error.code().number(),
@@ -570,6 +574,20 @@ class WaitingCommandsTest {
         }
         assertThat(slots.statuses(2)).containsExactly(0, 0, 0);
         assertThat(slots.results).containsEntry(2, 2L);
+    }
+
+    /** Else the application would never get its slot back. */
+    @Test
+    void aCallForWhoseErrorThereIsNoMemoryFailsAllTheSame() {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        slots.noMemoryForErrors = true;
+        server.receive(GENEROUS).fail("no");
+        awaitStatus(1, 1);
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        assertThat(slots.results).containsEntry(1, 0L);
+        slots.noMemoryForErrors = false;
     }
 
     @Test
