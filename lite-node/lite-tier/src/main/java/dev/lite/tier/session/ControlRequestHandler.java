@@ -254,22 +254,29 @@ final class ControlRequestHandler {
         }
     }
 
-    /** Returns whether it was sent. */
+    /** Returns whether it was sent. Otherwise the session ends: nobody would tell the application, for example, that it has a lock. */
     private boolean reply(Reply reply, int... descriptors) {
         try {
             channel.send(reply, descriptors);
             return true;
-        } catch (IllegalArgumentException tooLong) {
-            // For example, a name from the tier is longer than the protocol allows.
-            LOG.error("{}: a reply cannot be sent", session, tooLong);
-            end.accept("the node's reply cannot be sent: " + tooLong.getMessage());
         } catch (OsException failed) {
-            if (failed.errno() == Errno.EAGAIN) {
-                drop.accept("the application does not read its control channel");
+            switch (failed.errno()) {
+                case Errno.EAGAIN -> drop.accept("the application does not read its control channel");
+                case Errno.EPIPE, Errno.ECONNRESET, Errno.ECONNREFUSED, Errno.ENOTCONN, Errno.EBADF -> {
+                    // the connection is closed, which the session's own thread sees, too
+                }
+                default -> cannotSend(failed); // for example, the system has no memory
             }
-            // Otherwise the connection is closed, which the session's own thread sees, too.
+        } catch (RuntimeException | Error failed) { // for example, a name from the tier is too long for the protocol
+            Unrecoverable.report(failed);
+            cannotSend(failed);
         }
         return false;
+    }
+
+    private void cannotSend(Throwable failed) {
+        end.accept("the node's reply cannot be sent: " + failed.getMessage());
+        LOG.error("{}: a reply cannot be sent", session, failed);
     }
 
     private Reply answer(Request request) {

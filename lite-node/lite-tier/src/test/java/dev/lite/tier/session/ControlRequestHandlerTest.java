@@ -19,11 +19,14 @@ import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.NodesPage;
 import dev.lite.session.protocol.SessionMessage.Passed;
+import dev.lite.session.protocol.SessionProtocol;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.TierSync;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -159,6 +162,17 @@ class ControlRequestHandlerTest {
         }
         assertThat(answered).isPositive();
         assertThat(executed.get() - answered).isBetween(1, REQUESTS_MAX + 1);
+    }
+
+    /** Else the application waits for its deadline, and does not know that it has a lock, for example. */
+    @Test
+    void aReplyThatCannotBeSentEndsTheSession() {
+        Arena closed = Arena.ofShared();
+        Inside.set(node, "outgoing", closed.allocate(SessionProtocol.MESSAGE_BYTES_MAX));
+        closed.close();
+        handler.handle(new Nodes(1, 0));
+        Waits.until("the session ends", () -> dropped.get() != null);
+        assertThat(dropped.get()).startsWith("the node's reply cannot be sent: ");
     }
 
     @Test
