@@ -113,20 +113,25 @@ final class WatchedCommands {
         if (watcher == null) {
             start();
         }
-        RawMemory.putIntRelease(
-                state(slot), SessionArea.STATE_WATCHED); // only now: without the thread, nobody would end it
         inside.getAndIncrement();
         try {
             deadlinesNs[slot] = deadlineNs;
             endings.set(slot, ending);
+            RawMemory.putIntRelease(
+                    state(slot), SessionArea.STATE_WATCHED); // only now: without the thread, nobody would end it
             // Before the node can complete it: a thread that the node wakes, or that checks its slots, sees the bit.
             watched.getAndAdd(1L << slot);
-            boolean unused = doorbell.submit(slot);
-            if (deadlineNs - sleepsUntilNs < 0) {
-                boolean unusedToo = bell.ring();
-            }
-            if (over) { // either this thread sees that here, or the last check sees the bit
-                boolean unusedToo = tryEnd(slot, System.nanoTime(), false);
+            try {
+                boolean unused = doorbell.submit(slot);
+                if (deadlineNs - sleepsUntilNs < 0) {
+                    boolean unusedToo = bell.ring();
+                }
+                if (over) { // either this thread sees that here, or the last check sees the bit
+                    boolean unusedToo = tryEnd(slot, System.nanoTime(), false);
+                }
+            } catch (RuntimeException | Error e) {
+                // The stack of this thread overflows. The slot is not the caller's any more: the command ends like any
+                // other, and at its deadline if the node does not know of it.
             }
         } finally {
             inside.getAndDecrement();

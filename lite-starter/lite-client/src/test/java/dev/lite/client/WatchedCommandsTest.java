@@ -11,6 +11,7 @@ import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.DeepStack;
 import dev.lite.testing.Waits;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -218,6 +219,40 @@ class WatchedCommandsTest {
                 submitAgain(its, rounds - 1, left);
             });
         }
+    }
+
+    /** Else two commands would use one slot at the same time. */
+    @Test
+    void aSlotWhoseCommandIsWatchedIsNotTheCallersAlsoIfItsStackOverflows() {
+        Doorbell doorbell = new Doorbell(memory.address());
+        WatchedCommands.Ending ending = (its, outcome, helping) -> ended.add(its + " " + outcome);
+        long deadlineNs = System.nanoTime() + LONG_NS;
+        for (int frames = 0; frames < 150; frames++) {
+            assertThat(doorbell.arm()).isTrue(); // so that the call is deep
+            if (frames == 0) {
+                commands.submit(0, deadlineNs, ending); // loads the classes
+                finish(doorbell, 0);
+                assertThat(doorbell.arm()).isTrue();
+            }
+            boolean[] submitted = {false};
+            DeepStack.run(frames, () -> {
+                commands.submit(0, deadlineNs, ending);
+                submitted[0] = true;
+            });
+            if (submitted[0]) {
+                finish(doorbell, 0);
+            } else {
+                node.done(0);
+                submit(1, LONG_NS);
+                finish(doorbell, 1); // a command in the other slot would end first
+            }
+        }
+    }
+
+    private void finish(Doorbell doorbell, int slot) {
+        long unused = doorbell.fetch();
+        node.done(slot);
+        awaitEnded(slot, Outcome.DONE);
     }
 
     /** Else the next owner, which may return it without a command of its own, would leave it to the node for ever. */
