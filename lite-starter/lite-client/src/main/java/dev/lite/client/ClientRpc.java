@@ -470,18 +470,16 @@ final class ClientRpc implements LtRpc {
 
         /** Starts a call that waits for a slot, or opens the function first. */
         private CompletableFuture<byte[]> callOnThread(byte[] request, Duration deadline) {
-            Duration left = deadline;
-            if (!callsOnThreads.tryAcquire()) {
-                long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
-                if (!Deadline.awaitPermits(callsOnThreads, 1, deadlineNs)) {
-                    return CompletableFuture.failedFuture(new LiteTimeoutException(
-                            "%s: not started within %s: the session had %d asynchronous calls that wait, its limit"
-                                    .formatted(target.what(), Durations.text(deadline), CALLS_ON_THREADS_MAX)));
-                }
-                left = Duration.ofNanos(Math.max(1, deadlineNs - System.nanoTime()));
+            long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
+            boolean waits = !callsOnThreads.tryAcquire();
+            if (waits && !Deadline.awaitPermits(callsOnThreads, 1, deadlineNs)) {
+                return CompletableFuture.failedFuture(new LiteTimeoutException(
+                        "%s: not started within %s: the session had %d asynchronous calls that wait, its limit"
+                                .formatted(target.what(), Durations.text(deadline), CALLS_ON_THREADS_MAX)));
             }
             boolean started = false;
             try {
+                Duration left = waits ? Duration.ofNanos(Math.max(1, deadlineNs - System.nanoTime())) : deadline;
                 CompletableFuture<byte[]> future = startOnThread(request.clone(), left);
                 started = true;
                 return future;
