@@ -77,10 +77,10 @@ public interface FabricEndpoint {
 
     /**
      * Passes an open file descriptor to the peer, which takes it by its tag. The caller keeps its own, which must stay open during
-     * the call. Any thread; blocks for a second at most.
+     * the call. Any thread; waits for a second at most.
      *
      * @param tag chosen by the caller, different for each pass over this connection
-     * @return false if the driver cannot pass descriptors, or the endpoint is not connected
+     * @return false if the driver cannot pass descriptors, the endpoint is not connected, or the peer does not read
      */
     default boolean passDescriptor(long tag, int descriptor) {
         return false;

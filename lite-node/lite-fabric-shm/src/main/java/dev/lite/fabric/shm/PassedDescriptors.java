@@ -8,6 +8,7 @@ import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.Received;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Polling;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -22,21 +23,34 @@ final class PassedDescriptors {
 
     private static final int MESSAGE_BYTES = 24;
 
+    /** How long a pass waits at most while the peer does not read. */
+    private static final long PASS_NS = 1_000_000_000;
+
+    private static final long PAUSE_NS = 1_000_000;
+
     private final Arrivals<Integer> arrivals = new Arrivals<>(Linux::closeDescriptor);
 
     /**
-     * Passes a descriptor to the peer.
+     * Passes a descriptor to the peer. Does not block in the system, which would keep the carrier of a virtual thread.
      *
-     * @throws OsException if the socket was closed or the peer does not read
+     * @return false if the peer does not read
+     * @throws OsException if the socket was closed
      */
-    static void send(UnixSocket socket, long tag, int descriptor) {
+    static boolean send(UnixSocket socket, long tag, int descriptor) {
         try (var arena = Arena.ofConfined()) {
             var message = arena.allocate(MESSAGE_BYTES, Long.BYTES);
             message.set(JAVA_LONG, 0, ShmHandshake.MAGIC);
             message.set(JAVA_INT, 8, ShmHandshake.VERSION);
             message.set(JAVA_INT, 12, ShmHandshake.PASS);
             message.set(JAVA_LONG, 16, tag);
-            socket.send(message, MESSAGE_BYTES, descriptor);
+            long endNs = System.nanoTime() + PASS_NS;
+            while (!socket.trySend(message, MESSAGE_BYTES, descriptor)) {
+                if (endNs - System.nanoTime() <= 0) {
+                    return false;
+                }
+                Polling.sleepNs(PAUSE_NS);
+            }
+            return true;
         }
     }
 

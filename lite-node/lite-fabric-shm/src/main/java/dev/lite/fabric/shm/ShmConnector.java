@@ -22,9 +22,6 @@ import org.slf4j.LoggerFactory;
  */
 final class ShmConnector implements Connector<ShmEndpoint> {
     private static final Logger LOG = LoggerFactory.getLogger(ShmConnector.class);
-    /** How long a pass waits for a peer that does not read its socket. */
-    private static final long PASS_TIMEOUT_NS = 1_000_000_000;
-
     /** While a peer accepts nobody, a connect checks so often whether its endpoint has ended. */
     private static final long CONNECT_STEP_NS = 100_000_000;
 
@@ -122,7 +119,7 @@ final class ShmConnector implements Connector<ShmEndpoint> {
         int pid;
         try {
             pid = socket.peerCredentials().pid();
-            socket.setTimeout(0, PASS_TIMEOUT_NS);
+            socket.setTimeout(0, 0); // until now, those of the handshake
         } catch (RuntimeException | Error e) {
             link.release();
             throw e;

@@ -47,9 +47,8 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
             return false;
         }
         try {
-            PassedDescriptors.send(current, tag, descriptor);
-            return true;
-        } catch (OsException e) { // the connection's thread closed the socket, or the peer does not read
+            return PassedDescriptors.send(current, tag, descriptor);
+        } catch (OsException e) { // the connection's thread closed the socket
             return false;
         }
     }

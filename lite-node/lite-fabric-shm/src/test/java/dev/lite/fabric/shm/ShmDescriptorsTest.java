@@ -5,13 +5,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.fabric.driver.Arrivals;
 import dev.lite.os.Linux;
 import dev.lite.os.RawMemory;
+import dev.lite.os.Received;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
+import dev.lite.testing.Inside;
 import dev.lite.testing.NoDescriptors;
+import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -86,6 +95,45 @@ class ShmDescriptorsTest {
             Linux.closeDescriptor(last);
             toA.close();
             assertThat(TestNode.openDescriptors()).isLessThanOrEqualTo(before);
+        }
+    }
+
+    /** Else all other virtual threads of the process would wait, too. */
+    @Test
+    void virtualThreadsThatWaitForAPeerThatDoesNotReadKeepNoCarriers() {
+        Path path = directory.resolve("slow");
+        try (var a = new TestNode(directory, "a");
+                var b = new TestNode(directory, "b");
+                var listening = UnixServerSocket.bind(path, 0600, 1);
+                var toSlow = UnixSocket.connect(path);
+                var slow = listening.accept();
+                var arena = Arena.ofShared()) {
+            var message = arena.allocate(64);
+            while (toSlow.trySend(message, message.byteSize())) {
+                // until its queue is full
+            }
+            toSlow.setTimeout(0, TestNode.nanos(1));
+            var toB = a.connectTo(b);
+            Object usual = Inside.field(toB, "socket", UnixSocket.class);
+            Inside.set(toB, "socket", toSlow);
+            List<CompletableFuture<Boolean>> passes = new ArrayList<>();
+            try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+                for (int i = 0; i <= Runtime.getRuntime().availableProcessors(); i++) {
+                    passes.add(CompletableFuture.supplyAsync(
+                            () -> toB.passDescriptor(1, a.memory.descriptor()), threads));
+                }
+                threads.execute(() -> {
+                    while (passes.stream().anyMatch(pass -> !pass.isDone())) {
+                        Received received = slow.tryReceive(message);
+                        if (received != null) {
+                            received.closeDescriptors();
+                        }
+                        Waits.pass(Duration.ofMillis(1));
+                    }
+                });
+            }
+            Inside.set(toB, "socket", usual);
+            assertThat(passes).extracting(CompletableFuture::join).containsOnly(true);
         }
     }
 
