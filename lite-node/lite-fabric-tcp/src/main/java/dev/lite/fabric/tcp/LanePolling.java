@@ -118,7 +118,7 @@ final class LanePolling {
         return Arrays.stream(watched).map(Watched::lane).toArray(TcpLane[]::new);
     }
 
-    /** Stops polling the lanes of an endpoint. */
+    /** Stops polling the lanes of an endpoint, which has ended; again does nothing. */
     void unwatch(TcpEndpoint endpoint) {
         var before = watched;
         var left =
@@ -128,6 +128,7 @@ final class LanePolling {
         for (var one : before) {
             if (one.endpoint() == endpoint) {
                 freeKey(one.lane());
+                one.lane().unwatch();
             }
         }
     }

@@ -167,6 +167,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             return true;
         }
         try { // a failed post promises its caller that the peer does not execute it any more
+            lanes.unwatch(endpoint); // else input that nobody reads would end each wait meanwhile
             return !connections.run("cut", () -> {
                 try {
                     endpoint.close();

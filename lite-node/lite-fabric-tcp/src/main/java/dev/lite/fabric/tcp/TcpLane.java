@@ -101,6 +101,16 @@ class TcpLane extends Departing implements Outbound.Trouble {
         return key;
     }
 
+    /** Stops watching the lane, which sends nothing more. Poll role. */
+    void unwatch() {
+        key = UNWATCHED;
+        try {
+            sockets.remove(socket);
+        } catch (OsException e) {
+            // the set is closed
+        }
+    }
+
     @Override
     public void full(boolean full) {
         if (key != UNWATCHED) {

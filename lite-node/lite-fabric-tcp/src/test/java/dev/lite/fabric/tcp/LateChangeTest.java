@@ -75,6 +75,31 @@ class LateChangeTest {
         }
     }
 
+    /** Else the thread that polls would use a processor until the peer has answered. */
+    @Test
+    void inputThatNobodyReadsAnyMoreEndsNoWaitWhileTheConnectionIsCut() {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            var toA = b.connectTo(a);
+            assertThat(toA.write(0, b.address(), Long.BYTES, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(a.accepted.getFirst().writeImm(0, a.address(), Long.BYTES, 2, 2))
+                    .isEqualTo(Post.ACCEPTED);
+            ((TcpEndpoint) toA).lost("the test breaks it", FabricError.FLUSHED);
+
+            // Nobody polls a meanwhile.
+            int waits = 0;
+            while (b.failures == 0 && waits < 1000) {
+                if (b.fabric.poll(16) == 0) {
+                    b.fabric.await(TestNode.nanos(1));
+                    waits++;
+                }
+            }
+            assertThat(b.failures).isOne();
+            assertThat(waits).isLessThan(100);
+            TestNode.until("disconnected", () -> !a.disconnected.isEmpty(), a);
+        }
+    }
+
     @Test
     void anOperationIsNotExecutedAfterTheFirstOfTwoClosesReturned() {
         try (var a = new TestNode("a");
