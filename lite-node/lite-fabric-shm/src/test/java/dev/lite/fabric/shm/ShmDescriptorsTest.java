@@ -119,8 +119,8 @@ class ShmDescriptorsTest {
             List<CompletableFuture<Boolean>> passes = new ArrayList<>();
             try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
                 for (int i = 0; i <= Runtime.getRuntime().availableProcessors(); i++) {
-                    passes.add(CompletableFuture.supplyAsync(
-                            () -> toB.passDescriptor(1, a.memory.descriptor()), threads));
+                    passes.add(
+                            CompletableFuture.supplyAsync(() -> toB.passDescriptor(1, a.memory.descriptor()), threads));
                 }
                 threads.execute(() -> {
                     while (passes.stream().anyMatch(pass -> !pass.isDone())) {

@@ -167,14 +167,15 @@ class ErrorAtReplyTest {
                 TierSession session = cluster.node(0).open("app", "test");
                 FunctionClient client = withRing(session, server);
                 CompletableFuture<byte[]> call = client.callAsync(new byte[8], LONG);
-                Peer peer = Objects.requireNonNull(
-                        usedSlots(cluster, 0, 1).getFirst().peer);
+                Peer peer = Objects.requireNonNull(usedSlots(cluster, 0, 1).getFirst().peer);
                 logger.addAppender(failing);
 
                 peer.endpoint().close();
 
-                assertThat(call).failsWithin(LONG.multipliedBy(2)).withThrowableThat().withCauseInstanceOf(
-                        NodeUnreachableException.class);
+                assertThat(call)
+                        .failsWithin(LONG.multipliedBy(2))
+                        .withThrowableThat()
+                        .withCauseInstanceOf(NodeUnreachableException.class);
                 session.close();
             } finally {
                 logger.detachAppender(failing);
