@@ -77,7 +77,9 @@ final class VmPair implements AutoCloseable {
         return b;
     }
 
+    /** As a pair of which no machine boots again: both are connected, and nobody needs the socket's path any more. */
     Machines.Pair asPair() {
+        LocalMachine.delete(sockets);
         return new Machines.Pair(a, b);
     }
 
