@@ -20,6 +20,7 @@ final class ProcessCommands {
     abstract static class Steps extends LocalCommand.OfProcess {
         private static final String MANAGER = "manager";
         private static final String PORT = "server.port";
+        private static final String ZOOKEEPER_PORT = "lite.manager.zookeeper.port";
 
         private DetachedCluster cluster() {
             String unused = process(); // checks it first
@@ -29,11 +30,17 @@ final class ProcessCommands {
         final void startProcess() {
             DetachedCluster cluster = cluster();
             Optional<String> portBefore = cluster.option(process(), PORT);
-            LocalProcess started = cluster.start(process());
-            Optional<String> port = cluster.option(process(), PORT);
-            if (!port.equals(portBefore)) {
-                print("Another process has port %s; %s has port %s now"
-                        .formatted(portBefore.orElse("?"), process(), port.orElse("?")));
+            Optional<String> zooKeeperBefore = cluster.option(process(), ZOOKEEPER_PORT);
+            LocalProcess started;
+            try {
+                started = cluster.start(process());
+            } finally { // the next start would not tell it
+                printChange(process(), portBefore, cluster.option(process(), PORT));
+                boolean moved =
+                        printChange("its ZooKeeper", zooKeeperBefore, cluster.option(process(), ZOOKEEPER_PORT));
+                if (moved) {
+                    print("Applications with embedded nodes need the new address of ZooKeeper: see \"lite env\"");
+                }
             }
             if (process().equals(MANAGER)) {
                 started.property("url").ifPresent(url -> LocalClusters.here().moved(name(), url));
@@ -41,6 +48,15 @@ final class ProcessCommands {
             String socket =
                     started.property("socket").map(path -> ", socket " + path).orElse("");
             print("%s is ready: process %d%s".formatted(process(), started.pid(), socket));
+        }
+
+        private boolean printChange(String who, Optional<String> before, Optional<String> now) {
+            if (now.equals(before)) {
+                return false;
+            }
+            print("Another process has port %s; %s has port %s now"
+                    .formatted(before.orElse("?"), who, now.orElse("?")));
+            return true;
         }
 
         final void stopProcess() {

@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -116,14 +117,15 @@ public final class DetachedCluster {
             replace(process, PORT + lost.getAsInt(), PORT + ports.free(lost.getAsInt()));
             isReplaced = true;
         }
+        // First the users of the new port, then the manager: an interrupted change is found and made again.
         OptionalInt lostZooKeeper = isRunning() ? OptionalInt.empty() : lostPort(process, ZOOKEEPER_PORT);
         if (lostZooKeeper.isPresent()) {
             int before = lostZooKeeper.getAsInt();
             int after = ports.free(before);
-            replace(process, ZOOKEEPER_PORT + before, ZOOKEEPER_PORT + after);
             for (String each : names()) {
                 replace(each, ZOOKEEPER + LOOPBACK + before, ZOOKEEPER + LOOPBACK + after);
             }
+            replace(process, ZOOKEEPER_PORT + before, ZOOKEEPER_PORT + after);
             isReplaced = true;
         }
         return isReplaced;
@@ -144,11 +146,12 @@ public final class DetachedCluster {
     /** Replaces an argument in a recorded command. */
     private void replace(String process, String before, String after) throws IOException {
         Path command = known(process);
-        Files.write(
-                command,
-                Files.readAllLines(command).stream()
-                        .map(argument -> argument.equals(before) ? after : argument)
-                        .toList());
+        List<String> changed = Files.readAllLines(command).stream()
+                .map(argument -> argument.equals(before) ? after : argument)
+                .toList();
+        Path temporary = Files.createTempFile(command.getParent(), "command", ".new");
+        Files.write(temporary, changed);
+        Files.move(temporary, command, StandardCopyOption.ATOMIC_MOVE);
     }
 
     /**

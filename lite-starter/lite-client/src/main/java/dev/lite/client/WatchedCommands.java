@@ -103,6 +103,19 @@ final class WatchedCommands {
         helpersWait = new StagedWait(spins);
     }
 
+    private void ring(int slot, long deadlineNs) {
+        try {
+            boolean unused = doorbell.submit(slot);
+            if (deadlineNs - sleepsUntilNs < 0) {
+                boolean unusedToo = bell.ring();
+            }
+        } finally {
+            if (over) { // either this thread sees that here, or the last check sees the bit
+                boolean unused = tryEnd(slot, System.nanoTime(), false);
+            }
+        }
+    }
+
     /**
      * Submits the command that is in a slot, in {@link SessionArea#STATE_WATCHED}. Does not block. The caller no longer owns the slot
      * when this method returns. It still owns it when this method throws, and the slot has no command then.
@@ -122,13 +135,7 @@ final class WatchedCommands {
             // Before the node can complete it: a thread that the node wakes, or that checks its slots, sees the bit.
             watched.getAndAdd(1L << slot);
             try {
-                boolean unused = doorbell.submit(slot);
-                if (deadlineNs - sleepsUntilNs < 0) {
-                    boolean unusedToo = bell.ring();
-                }
-                if (over) { // either this thread sees that here, or the last check sees the bit
-                    boolean unusedToo = tryEnd(slot, System.nanoTime(), false);
-                }
+                ring(slot, deadlineNs);
             } catch (RuntimeException | Error e) {
                 // The stack of this thread overflows. The slot is not the caller's any more: the command ends like any
                 // other, and at its deadline if the node does not know of it.

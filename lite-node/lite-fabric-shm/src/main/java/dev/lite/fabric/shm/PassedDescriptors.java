@@ -33,7 +33,7 @@ final class PassedDescriptors {
     /**
      * Passes a descriptor to the peer. Does not block in the system, which would keep the carrier of a virtual thread.
      *
-     * @return false if the peer does not read
+     * @return false if the peer does not read, or this thread is interrupted
      * @throws OsException if the socket was closed
      */
     static boolean send(UnixSocket socket, long tag, int descriptor) {
@@ -45,7 +45,7 @@ final class PassedDescriptors {
             message.set(JAVA_LONG, 16, tag);
             long endNs = System.nanoTime() + PASS_NS;
             while (!socket.trySend(message, MESSAGE_BYTES, descriptor)) {
-                if (endNs - System.nanoTime() <= 0) {
+                if (endNs - System.nanoTime() <= 0 || Thread.currentThread().isInterrupted()) {
                     return false;
                 }
                 Polling.sleepNs(PAUSE_NS);

@@ -506,9 +506,18 @@ public final class RpcEngine implements PeerListener {
             try {
                 endCall(peer, slot);
             } catch (RuntimeException | Error e) { // for example no memory: the other calls must end, too
-                Unrecoverable.report(e);
+                notEnded(e);
             }
         });
+    }
+
+    private static void notEnded(Throwable failure) {
+        try {
+            Unrecoverable.report(failure);
+            log.error("a call of a lost connection could not be ended", failure);
+        } catch (RuntimeException | Error e) {
+            // no memory for a line
+        }
     }
 
     private static void endCall(@Nullable Peer peer, RpcSlot slot) {

@@ -165,11 +165,14 @@ final class RpcRequests {
             starts = engine.tryExecute(() -> postCancelled(binding, slot, place, length));
             failed = false;
         } finally {
-            if (failed) { // no memory for a thread
-                binding.peer.endpoint().close();
-            }
-            if (!starts) { // the connection has ended, or the node stops
-                slot.giveBack();
+            try {
+                if (failed) { // no memory for a thread
+                    binding.peer.endpoint().close();
+                }
+            } finally {
+                if (!starts) { // the connection has ended, or the node stops
+                    slot.giveBack();
+                }
             }
         }
     }

@@ -275,7 +275,13 @@ final class ControlRequestHandler {
     }
 
     private void cannotSend(Throwable failed) {
-        end.accept("the node's reply cannot be sent: " + failed.getMessage());
+        String why = "the node's reply cannot be sent";
+        try {
+            why = why + ": " + failed.getMessage();
+        } catch (OutOfMemoryError e) {
+            // then without the reason
+        }
+        end.accept(why);
         LOG.error("{}: a reply cannot be sent", session, failed);
     }
 

@@ -245,13 +245,13 @@ class ErrorAtReplyTest {
         void with(TestCluster cluster, RpcSlot slot, CompletableFuture<byte[]> call);
     }
 
-    private void withoutCall(Received received) {
+    private void withoutCall(Duration deadline, Received received) {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
                 Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
             TierSession session = cluster.node(0).open("app", "test");
             FunctionClient client = withRing(session, server);
-            CompletableFuture<byte[]> call = client.callAsync(new byte[8], Waits.seconds(1));
+            CompletableFuture<byte[]> call = client.callAsync(new byte[8], deadline);
             assertThat(server.receive(LONG)).isNotNull();
             RpcSlot slot = usedSlots(cluster, 0, 1).getFirst();
             assertThat(slot.takePosted(slot.callId)).isNotNull();
@@ -266,7 +266,7 @@ class ErrorAtReplyTest {
     /** Else its future is never complete, and a sweep looks for it once in a millisecond for ever. */
     @Test
     void anAsynchronousCallWhoseEndIsLostByAnErrorFailsAfterItsDeadline() {
-        withoutCall((cluster, slot, call) -> {
+        withoutCall(Waits.seconds(3), (cluster, slot, call) -> {
             assertThat(call).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
             slot.giveBack();
         });
@@ -275,7 +275,7 @@ class ErrorAtReplyTest {
     /** Else its slot comes back only with the end of the connection. */
     @Test
     void oneThatIsLongAndLateAndForWhichThereIsNoThreadEndsTheQuarantineOfItsSlot() {
-        withoutCall((cluster, slot, call) -> {
+        withoutCall(LONG, (cluster, slot, call) -> {
             RpcReplies replies = Inside.field(engine(cluster, 0), "replies", RpcReplies.class);
             Object usual = Inside.field(replies, "later", Predicate.class);
             Predicate<Runnable> noMemory = task -> {

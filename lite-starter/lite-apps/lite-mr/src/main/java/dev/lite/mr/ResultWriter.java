@@ -104,14 +104,18 @@ final class ResultWriter {
         }
     }
 
+    private void requireGroup(Path path) {
+        if (!lock.isHeld()) {
+            throw new MrException("cannot write file %s: %s".formatted(path, LOST));
+        }
+    }
+
     private void writeFile(Run run, Path path) throws IOException {
         Path part = path.resolveSibling(partPrefix(path) + token(lock.fencingToken()) + PART);
         try (FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
                 BufferedWriter writer = new BufferedWriter(Channels.newWriter(channel, StandardCharsets.UTF_8))) {
             try {
-                if (!lock.isHeld()) { // else the next master may have deleted former parts already
-                    throw new MrException("cannot write file %s: %s".formatted(path, LOST));
-                }
+                requireGroup(path); // else the next master may have deleted former parts already
                 RunReader reader = new RunReader(lite.memory(), run);
                 StringBuilder line = new StringBuilder();
                 while (reader.next()) {
@@ -122,6 +126,7 @@ final class ResultWriter {
                 }
                 writer.flush();
                 channel.force(true); // else the name could be on the disk before the content
+                requireGroup(path);
                 Files.move(part, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
                 forceDirectory(path);
             } catch (Throwable e) {

@@ -220,8 +220,8 @@ final class LinkPollRole {
             }
         } finally { // also if that fails: else nobody would poll any more
             poller.set(null);
+            link.sendNow(); // what others have left
         }
-        link.sendNow(); // what others have left
     }
 
     /** Polls until the reply is there. The thread has the poll role, and gives it up. It must {@link #handOver} before it blocks or leaves. */
