@@ -54,9 +54,8 @@ public record EmbeddedNodeConfig(
     }
 
     /**
-     * A builder with the defaults: a cluster of one node, with 64 MiB in {@code /dev/shm/lite}. Without a cluster's name, the name is
-     * derived from this process: without a ZooKeeper it is different for every configuration, so nodes in one JVM do not meet; with a
-     * ZooKeeper it is the same for all.
+     * A builder with the defaults: a cluster of one node, with 64 MiB in {@code /dev/shm/lite}. The cluster's name is by default
+     * different for every configuration, so nodes in one JVM do not meet. With a ZooKeeper there is no default.
      */
     public static Builder builder() {
         return new Builder();
@@ -77,7 +76,7 @@ public record EmbeddedNodeConfig(
 
         private Builder() {}
 
-        /** The cluster's name. */
+        /** The cluster's name. A cluster with a ZooKeeper needs one. */
         public Builder cluster(String newCluster) {
             cluster = newCluster;
             return this;
@@ -140,7 +139,11 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** Builds the configuration. */
+        /**
+         * Builds the configuration.
+         *
+         * @throws IllegalArgumentException if there is a ZooKeeper, but no name of its cluster
+         */
         public EmbeddedNodeConfig build() {
             return new EmbeddedNodeConfig(
                     cluster == null ? defaultCluster() : cluster,
@@ -156,8 +159,12 @@ public record EmbeddedNodeConfig(
         }
 
         private String defaultCluster() {
-            String ofProcess = "embedded-" + ProcessHandle.current().pid();
-            return zookeeper != null ? ofProcess : ofProcess + "-" + CLUSTERS.incrementAndGet();
+            if (zookeeper != null) { // a process in another container may have the same number
+                throw new IllegalArgumentException(
+                        "the ZooKeeper is %s, and the cluster has no name; set lite.embedded.cluster (or the builder's cluster), since all nodes with one name at this ZooKeeper are one cluster"
+                                .formatted(zookeeper));
+            }
+            return "embedded-%d-%d".formatted(ProcessHandle.current().pid(), CLUSTERS.incrementAndGet());
         }
     }
 

@@ -18,7 +18,7 @@ import org.springframework.util.unit.DataSize;
  * A node inside this application.
  *
  * @param enabled Whether to start a node, instead of attaching to this host's node.
- * @param cluster Name of the cluster. Default: a name that no other cluster has.
+ * @param cluster Name of the cluster; required with a ZooKeeper. Default: a name that no other cluster in this process has.
  * @param name Name of the node, unique in the cluster.
  * @param zookeeper ZooKeeper of the cluster to join, as host:port[,host:port...]. Default: none, for a cluster of this node alone.
  * @param arenaDirectory Parent directory of all arenas, on a memory file system.

@@ -150,11 +150,20 @@ class EmbeddedNodeTest {
     }
 
     @Test
-    void everyConfigurationNamesAClusterOfItsOwnUnlessItHasAZooKeeper() {
+    void everyConfigurationWithoutAZooKeeperNamesAClusterOfItsOwn() {
         assertThat(EmbeddedNodeConfig.builder().build().cluster())
                 .isNotEqualTo(EmbeddedNodeConfig.builder().build().cluster());
+    }
+
+    /** By a name of its process it would meet strangers: in containers, each is process 1. */
+    @Test
+    void aConfigurationWithAZooKeeperMustNameItsCluster() {
         EmbeddedNodeConfig.Builder joining = EmbeddedNodeConfig.builder().zookeeper("localhost:2181");
-        assertThat(joining.build().cluster()).isEqualTo(joining.build().cluster());
+        assertThatThrownBy(joining::build)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage(
+                        "the ZooKeeper is localhost:2181, and the cluster has no name; set lite.embedded.cluster (or the builder's cluster), since all nodes with one name at this ZooKeeper are one cluster");
+        assertThat(joining.cluster("lite").build().cluster()).isEqualTo("lite");
     }
 
     @Test

@@ -215,6 +215,24 @@ class StarterTest {
         assertThat(analysis.getAction()).contains("lite.embedded.zookeeper");
     }
 
+    @Test
+    void aZooKeeperWithoutTheNameOfItsClusterIsExplained() {
+        FailureAnalysis former = AnalysisRecorder.take();
+        assertThat(former).isNull();
+
+        assertThatThrownBy(() -> new SpringApplicationBuilder(Unreachable.class)
+                        .web(WebApplicationType.NONE)
+                        .run("--lite.embedded.zookeeper=127.0.0.1:1", "--lite.embedded.deadline=300ms"))
+                .hasRootCauseInstanceOf(IllegalArgumentException.class);
+
+        FailureAnalysis analysis = AnalysisRecorder.take();
+        assertThat(analysis).isNotNull();
+        assertThat(analysis.getDescription())
+                .startsWith(
+                        "The application could not start its own node: the ZooKeeper is 127.0.0.1:1, and the cluster has no name; set lite.embedded.cluster ");
+        assertThat(analysis.getAction()).contains("lite.embedded.*");
+    }
+
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({LiteEmbeddedAutoConfiguration.class, LiteClientAutoConfiguration.class})
     static class Unreachable {
