@@ -31,6 +31,9 @@ import org.springframework.aot.hint.annotation.Reflective;
  * functions from then on. With {@code spring.main.lazy-initialization} beans with handlers are nevertheless
  * created at the start, but only if the type that their {@code @Bean} method declares has the annotated
  * method. If that is an interface without it, the bean is created late, too: declare the class.
+ *
+ * <p>The start also fails without an {@link LtRpc}. The exception is an application without a session and with {@code
+ * lite.client.enabled=false}: its methods are not served, and a warning says so.
  */
 @Documented
 @Target(ElementType.METHOD)

@@ -115,7 +115,7 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
     }
 
     /** The interface of a client may have its server's annotations. The client would serve, and call itself. */
-    private static boolean isClient(Object bean) {
+    static boolean isClient(Object bean) {
         return Proxy.isProxyClass(bean.getClass())
                 && Proxy.getInvocationHandler(bean).getClass().getName().equals(CLIENT);
     }
