@@ -149,7 +149,7 @@ public final class DetachedCluster {
         List<String> changed = Files.readAllLines(command).stream()
                 .map(argument -> argument.equals(before) ? after : argument)
                 .toList();
-        Path temporary = Files.createTempFile(command.getParent(), "command", ".new");
+        Path temporary = Files.createTempFile(work, "command", null);
         Files.write(temporary, changed);
         Files.move(temporary, command, StandardCopyOption.ATOMIC_MOVE);
     }
