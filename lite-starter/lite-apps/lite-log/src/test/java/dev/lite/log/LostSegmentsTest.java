@@ -34,6 +34,13 @@ class LostSegmentsTest {
         fixture.close();
     }
 
+    /** Then this process makes the second segment in advance. */
+    private static void fillMoreThanHalf(LiteLog log) {
+        for (int i = 0; i < 50; i++) {
+            assertThat(LogPosition.segment(log.append(new byte[100]))).isZero();
+        }
+    }
+
     private static void free(LiteLog log, long segment) {
         try (LmrHandle master = fixture.session(0).memory().map(log.segmentName(segment), Permission.MASTER)) {
             master.free();
@@ -101,11 +108,8 @@ class LostSegmentsTest {
         LiteLog log = fixture.create("advance", small());
         LiteLog other = fixture.logs(1).open("advance");
         other.append(bytes("first"));
-        while (!exists(log, 1)) {
-            assertThat(LogPosition.segment(log.append(bytes("something to fill segments"))))
-                    .isZero();
-            Thread.onSpinWait();
-        }
+        fillMoreThanHalf(log);
+        Waits.until("the second segment is made in advance", () -> exists(log, 1));
         Waits.pass(Duration.ofMillis(50)); // so that it is kept
         free(log, 1);
         while (LogPosition.segment(other.append(bytes("something to fill segments"))) == 0) {}
@@ -127,9 +131,7 @@ class LostSegmentsTest {
             made.set(executed);
         });
         LiteLog maker = new LiteLogs(slow, Waits.seconds(20)).open("again");
-        for (int i = 0; i < 50; i++) { // more than half of the first segment
-            assertThat(LogPosition.segment(maker.append(new byte[100]))).isZero();
-        }
+        fillMoreThanHalf(maker);
         Waits.until("the second segment is about to be made", () -> paused.getCount() == 0);
         while (LogPosition.segment(log.append(bytes("something to fill segments"))) == 0) {}
         log.append(bytes("lost"));
