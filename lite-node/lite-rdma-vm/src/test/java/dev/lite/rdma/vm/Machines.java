@@ -51,7 +51,7 @@ final class Machines {
     static Pair two(String name) {
         return here()
                 ? new Pair(local(name + "-a"), local(name + "-b"))
-                : VmPair.boot(image(), name, MEMORY).asPair();
+                : VmPair.boot(image(), name, MEMORY).asLastingPair();
     }
 
     /** Closes both, even if closing the first one fails. */

@@ -78,8 +78,12 @@ final class VmPair implements AutoCloseable {
     }
 
     /** As a pair of which no machine boots again: both are connected, and nobody needs the socket's path any more. */
-    Machines.Pair asPair() {
+    Machines.Pair asLastingPair() {
         LocalMachine.delete(sockets);
+        return asPair();
+    }
+
+    Machines.Pair asPair() {
         return new Machines.Pair(a, b);
     }
 
