@@ -12,6 +12,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
@@ -160,9 +161,7 @@ final class ClientServer implements RpcServer {
             try {
                 refuseLater(numbers(slot, length));
             } catch (Throwable again) {
-                if (again != e) { // without memory, the JVM may throw the same object again
-                    e.addSuppressed(again);
-                }
+                Unrecoverable.note(e, again);
             }
             throw e;
         }
@@ -559,9 +558,7 @@ final class ClientServer implements RpcServer {
                 try {
                     refuseLater(List.of(number));
                 } catch (Throwable again) {
-                    if (again != e) { // without memory, the JVM may throw the same object again
-                        e.addSuppressed(again);
-                    }
+                    Unrecoverable.note(e, again);
                 }
                 throw e;
             }

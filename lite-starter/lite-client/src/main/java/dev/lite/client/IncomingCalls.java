@@ -353,9 +353,7 @@ final class IncomingCalls {
             try {
                 refuse(request, "the application that serves \"%s\" could not take the call".formatted(function));
             } catch (Throwable again) {
-                if (again != e) { // without memory, the JVM may throw the same object again
-                    e.addSuppressed(again);
-                }
+                Unrecoverable.note(e, again);
             }
             throw e;
         }

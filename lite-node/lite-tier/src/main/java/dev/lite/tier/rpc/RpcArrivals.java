@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -291,9 +292,7 @@ final class RpcArrivals {
         try {
             failNotExecuted(call, "node %s had no memory for the request".formatted(selfName));
         } catch (RuntimeException | Error e) {
-            if (e != why) { // without memory, the JVM may throw the same object again
-                why.addSuppressed(e);
-            }
+            Unrecoverable.note(why, e);
         }
     }
 

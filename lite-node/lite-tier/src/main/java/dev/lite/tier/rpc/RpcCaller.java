@@ -199,24 +199,28 @@ final class RpcCaller {
         Post post;
         try {
             post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY);
-            deadlineNs = started(deadlineNs, timeoutNs);
-            slot.deadlineNs = deadlineNs;
-            slot.ring = binding.ring;
-            slot.place = place;
-            if (post == Post.BUSY) {
-                boolean releases = held;
-                held = false;
-                if (releases) {
-                    role.release();
-                }
-                post = postUntilAccepted(binding, slot, place, length, deadlineNs);
-            }
         } catch (RuntimeException | Error e) { // for example a ring that does not lie in the peer's arena
             if (held) {
                 role.release();
             }
             requests.cancel(binding, slot, place, length);
             throw e;
+        }
+        deadlineNs = started(deadlineNs, timeoutNs);
+        slot.deadlineNs = deadlineNs;
+        slot.ring = binding.ring;
+        slot.place = place;
+        if (post == Post.BUSY) {
+            if (held) {
+                role.release();
+                held = false;
+            }
+            try {
+                post = postUntilAccepted(binding, slot, place, length, deadlineNs);
+            } catch (RuntimeException | Error e) {
+                requests.cancel(binding, slot, place, length);
+                throw e;
+            }
         }
         if (post == Post.BUSY) {
             requests.cancel(binding, slot, place, length);

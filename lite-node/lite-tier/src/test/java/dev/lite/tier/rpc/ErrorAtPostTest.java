@@ -7,7 +7,6 @@ import dev.lite.api.Lite;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
 import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.Post;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.testing.Inside;
@@ -17,7 +16,6 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.ValueLayout;
-import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.PriorityQueue;
@@ -90,7 +88,7 @@ class ErrorAtPostTest {
     void oneThatMeetsAnErrorWhileItWaitsForABusyConnectionKeepsNoSlot() {
         withPosts((client, binding) -> {
             FabricEndpoint endpoint = binding.peer.endpoint();
-            Inside.set(binding.peer, "endpoint", failing(endpoint, 3));
+            Inside.set(binding.peer, "endpoint", ErrorAtReplyTest.failing(endpoint, 3));
             assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(OutOfMemoryError.class);
             Waits.until("its slot is free", () -> slots(binding.peer) == 0);
             Inside.set(binding.peer, "endpoint", endpoint);
@@ -104,7 +102,7 @@ class ErrorAtPostTest {
             RpcEngine engine = Inside.field(cluster.node(0), "rpc", RpcEngine.class);
             Object usual = Inside.field(engine, "executor", Executor.class);
             FabricEndpoint endpoint = binding.peer.endpoint();
-            Inside.set(binding.peer, "endpoint", failing(endpoint, 0));
+            Inside.set(binding.peer, "endpoint", ErrorAtReplyTest.failing(endpoint, 0));
             Executor noMemory = task -> {
                 throw new OutOfMemoryError("on purpose");
             };
@@ -115,21 +113,6 @@ class ErrorAtPostTest {
             Waits.until("its slot is free", () -> slots(binding.peer) == 0);
             Waits.until("its connection has ended", () -> engine.connected(1) != binding.peer);
         });
-    }
-
-    /** An endpoint whose posts of immediates are busy so often, and then fail. */
-    private static FabricEndpoint failing(FabricEndpoint endpoint, int busy) {
-        AtomicInteger left = new AtomicInteger(busy);
-        return (FabricEndpoint) Proxy.newProxyInstance(
-                FabricEndpoint.class.getClassLoader(), new Class<?>[] {FabricEndpoint.class}, (self, method, args) -> {
-                    if (!method.getName().startsWith("writeImm")) {
-                        return method.invoke(endpoint, args);
-                    }
-                    if (left.getAndDecrement() > 0) {
-                        return Post.BUSY;
-                    }
-                    throw new OutOfMemoryError("on purpose");
-                });
     }
 
     /** Else the server executes a call whose caller has been told that it failed. */

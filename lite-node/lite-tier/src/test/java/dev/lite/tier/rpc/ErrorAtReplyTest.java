@@ -414,7 +414,7 @@ class ErrorAtReplyTest {
     }
 
     /** An endpoint whose posts of immediates are busy so often, and then fail. */
-    private static FabricEndpoint failing(FabricEndpoint endpoint, int busy) {
+    static FabricEndpoint failing(FabricEndpoint endpoint, int busy) {
         AtomicInteger left = new AtomicInteger(busy);
         return (FabricEndpoint) Proxy.newProxyInstance(
                 FabricEndpoint.class.getClassLoader(), new Class<?>[] {FabricEndpoint.class}, (self, method, args) -> {

@@ -31,4 +31,14 @@ public final class Unrecoverable {
             }
         }
     }
+
+    /**
+     * Notes a further failure at the first one. Without memory, the JVM may throw the same object again, which cannot be noted at
+     * itself.
+     */
+    public static void note(Throwable first, Throwable further) {
+        if (further != first) {
+            first.addSuppressed(further);
+        }
+    }
 }
