@@ -20,6 +20,7 @@ import dev.lite.boot.lock.LiteLocks;
 import dev.lite.boot.region.LiteRegion;
 import dev.lite.boot.region.LiteRegionAutoConfiguration;
 import dev.lite.testing.Waits;
+import dev.lite.testing.boot.AnalysisRecorder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,4 +1,4 @@
-package dev.lite.node;
+package dev.lite.testing.boot;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.diagnostics.FailureAnalysis;
@@ -17,7 +17,7 @@ public final class AnalysisRecorder implements FailureAnalysisReporter {
     }
 
     /** The last analysis, once; null if there is none. */
-    static @Nullable FailureAnalysis take() {
+    public static @Nullable FailureAnalysis take() {
         FailureAnalysis last = LAST.get();
         LAST.remove();
         return last;
