@@ -30,6 +30,7 @@ final class Metadata {
             "lite-starter/lite-spring-boot",
             "lite-node/lite-embedded",
             "lite-starter/lite-apps/lite-mr",
+            "lite-manager/lite-process",
             "lite-manager/lite-manager-app",
             "lite-node/lite-node-app");
 

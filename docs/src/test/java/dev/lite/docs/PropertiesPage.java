@@ -2,8 +2,6 @@ package dev.lite.docs;
 
 import dev.lite.docs.Metadata.Property;
 import java.util.Collection;
-import java.util.Map;
-import java.util.TreeMap;
 
 /** The page reference/properties.md, from the properties' metadata. */
 final class PropertiesPage {
@@ -21,12 +19,6 @@ final class PropertiesPage {
 
     /** The page's content. */
     static String markdown() {
-        Map<String, Property> node = new TreeMap<>(Metadata.of("lite-node/lite-node-app"));
-        Map<String, Property> manager = new TreeMap<>(Metadata.of("lite-manager/lite-manager-app"));
-        Map<String, Property> both = new TreeMap<>(node);
-        both.entrySet().retainAll(manager.entrySet());
-        node.keySet().removeAll(both.keySet());
-        manager.keySet().removeAll(both.keySet());
         StringBuilder page = new StringBuilder(HEAD);
         section(
                 page,
@@ -34,9 +26,12 @@ final class PropertiesPage {
                 Metadata.of("lite-starter/lite-spring-boot").values());
         section(page, "Embedded node", Metadata.of("lite-node/lite-embedded").values());
         section(page, "MapReduce", Metadata.of("lite-starter/lite-apps/lite-mr").values());
-        section(page, "Manager and node", both.values());
-        section(page, "Node", node.values());
-        section(page, "Manager", manager.values());
+        section(
+                page,
+                "Manager and node",
+                Metadata.of("lite-manager/lite-process").values());
+        section(page, "Node", Metadata.of("lite-node/lite-node-app").values());
+        section(page, "Manager", Metadata.of("lite-manager/lite-manager-app").values());
         return page.toString();
     }
 

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 class PropertiesPageTest {
@@ -40,10 +41,14 @@ class PropertiesPageTest {
     }
 
     @Test
-    void managerAndNodeDescribeCommonPropertiesAlike() {
-        Map<String, Property> node = Metadata.of("lite-node/lite-node-app");
-        assertThat(Metadata.of("lite-manager/lite-manager-app").values())
-                .allSatisfy(property ->
-                        assertThat(node.getOrDefault(property.name(), property)).isEqualTo(property));
+    void noPropertyOfLiteIsDescribedTwice() {
+        Map<String, String> moduleOf = new TreeMap<>();
+        for (String module : Metadata.MODULES) {
+            Metadata.of(module).keySet().stream()
+                    .filter(name -> name.startsWith("lite."))
+                    .forEach(name -> assertThat(moduleOf.put(name, module))
+                            .as("another module than %s that describes %s", module, name)
+                            .isNull());
+        }
     }
 }

@@ -4,6 +4,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.manager.web.OrderWatch;
+import dev.lite.process.ClusterProperties;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.stereotype.Component;

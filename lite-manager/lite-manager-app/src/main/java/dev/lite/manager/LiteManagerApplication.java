@@ -1,6 +1,8 @@
 package dev.lite.manager;
 
+import dev.lite.process.ClusterProperties;
 import dev.lite.process.NameCheck;
+import dev.lite.process.ProcessProperties;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;

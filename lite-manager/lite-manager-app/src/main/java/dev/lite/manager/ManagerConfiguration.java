@@ -8,6 +8,7 @@ import dev.lite.cluster.process.StartException;
 import dev.lite.manager.web.ManagerIdentity;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import dev.lite.process.ClusterProperties;
 import dev.lite.process.ZooKeeperBundle;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;

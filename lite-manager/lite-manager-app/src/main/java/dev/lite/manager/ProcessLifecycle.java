@@ -4,6 +4,8 @@ import dev.lite.cluster.process.ProcessEnd;
 import dev.lite.cluster.process.ProcessUrls;
 import dev.lite.cluster.process.ReadyFile;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
+import dev.lite.process.ClusterProperties;
+import dev.lite.process.ProcessProperties;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,8 @@
 package dev.lite.node;
 
+import dev.lite.process.ClusterProperties;
 import dev.lite.process.NameCheck;
+import dev.lite.process.ProcessProperties;
 import dev.lite.process.WebLimits;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;

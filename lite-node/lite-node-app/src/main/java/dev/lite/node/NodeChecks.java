@@ -6,6 +6,7 @@ import static dev.lite.cluster.process.PropertyChecks.range;
 import dev.lite.cluster.process.PropertyChecks;
 import dev.lite.cluster.process.StartException;
 import dev.lite.os.waiting.Durations;
+import dev.lite.process.ClusterProperties;
 import dev.lite.tier.memory.ArenaConfig;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;

@@ -7,6 +7,7 @@ import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.process.ClusterProperties;
 import dev.lite.process.ZooKeeperBundle;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;

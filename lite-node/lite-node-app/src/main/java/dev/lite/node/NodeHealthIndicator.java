@@ -2,6 +2,7 @@ package dev.lite.node;
 
 import dev.lite.api.NodeInfo;
 import dev.lite.cluster.ClusterDirectory;
+import dev.lite.process.ClusterProperties;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.peer.FabricSelection;
 import dev.lite.tier.session.SessionServer;

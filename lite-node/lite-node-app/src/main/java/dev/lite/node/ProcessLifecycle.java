@@ -6,6 +6,7 @@ import dev.lite.cluster.process.ExitMessage;
 import dev.lite.cluster.process.ProcessEnd;
 import dev.lite.cluster.process.ProcessUrls;
 import dev.lite.cluster.process.ReadyFile;
+import dev.lite.process.ProcessProperties;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.SessionServer;
 import java.net.URI;

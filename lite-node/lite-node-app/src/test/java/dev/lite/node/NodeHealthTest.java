@@ -6,6 +6,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.process.ClusterProperties;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.peer.FabricSelection;

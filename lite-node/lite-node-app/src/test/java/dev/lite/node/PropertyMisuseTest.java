@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.cluster.process.StartException;
+import dev.lite.process.ClusterProperties;
 import dev.lite.process.NameCheck;
+import dev.lite.process.ProcessProperties;
 import dev.lite.testing.boot.AnalysisRecorder;
 import dev.lite.testing.boot.PropertyMisuses;
 import java.io.IOException;

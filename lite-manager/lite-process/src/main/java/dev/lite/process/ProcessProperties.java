@@ -1,4 +1,4 @@
-package dev.lite.node;
+package dev.lite.process;
 
 import dev.lite.cluster.process.PropertyChecks;
 import java.nio.file.Path;
@@ -15,11 +15,12 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
  *     terminationMessagePath of a container.
  */
 @ConfigurationProperties("lite")
-record ProcessProperties(
+public record ProcessProperties(
         @Nullable Path readyFile,
         @Nullable Long exitWithPid,
         @Nullable Path exitMessageFile) {
-    ProcessProperties {
+    /** Checks the values. */
+    public ProcessProperties {
         if (exitWithPid != null) {
             PropertyChecks.range("lite.exit-with-pid", exitWithPid, 1, Integer.MAX_VALUE);
         }

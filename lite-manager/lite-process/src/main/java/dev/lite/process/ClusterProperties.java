@@ -1,4 +1,4 @@
-package dev.lite.node;
+package dev.lite.process;
 
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.process.PropertyChecks;
@@ -28,7 +28,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *     one. By default connections to ZooKeeper are not encrypted.
  */
 @ConfigurationProperties("lite.cluster")
-record ClusterProperties(
+public record ClusterProperties(
         @DefaultValue("lite") String name,
         @Nullable String zookeeper,
         @DefaultValue("6s") Duration sessionTimeout,
@@ -41,7 +41,8 @@ record ClusterProperties(
 
     private static final String AUTH = "lite.cluster.auth";
 
-    ClusterProperties {
+    /** Checks the values. */
+    public ClusterProperties {
         PropertyChecks.cluster(name, zookeeper, sessionTimeout, connectionTimeout, auth.user());
         PropertyChecks.secret("lite.cluster.secret", secret);
     }
@@ -56,12 +57,13 @@ record ClusterProperties(
      * @param open Whether a process without a password also starts when ZooKeeper is on another host. Everybody who reaches that
      *     ZooKeeper may then add nodes and change permissions.
      */
-    record Auth(
+    public record Auth(
             @DefaultValue("lite") String user,
             @Nullable String password,
             @Nullable Path passwordFile,
             @DefaultValue("false") boolean open) {
-        boolean hasPassword() {
+        /** Whether there is a password. */
+        public boolean hasPassword() {
             return password != null || passwordFile != null;
         }
 
@@ -71,15 +73,30 @@ record ClusterProperties(
         }
     }
 
-    /** @param tls for connections to ZooKeeper; null for none */
-    CuratorConfig toConfig(CuratorConfig.@Nullable Tls tls) {
+    /**
+     * The configuration of the connection to a ZooKeeper that is configured.
+     *
+     * @param tls for connections to ZooKeeper; null for none
+     * @throws StartException if no ZooKeeper is configured
+     */
+    public CuratorConfig toConfig(CuratorConfig.@Nullable Tls tls) {
         if (zookeeper == null || zookeeper.isBlank()) {
             throw new StartException(
                     "no ZooKeeper is configured", "Set lite.cluster.zookeeper to host:port[,host:port...].", null);
         }
-        Trust.requireUser(zookeeper, auth.hasPassword(), auth.open());
+        return toConfig(zookeeper, tls);
+    }
+
+    /**
+     * The configuration of the connection to a ZooKeeper.
+     *
+     * @param connectString of the ZooKeeper
+     * @param tls for connections to ZooKeeper; null for none
+     */
+    public CuratorConfig toConfig(String connectString, CuratorConfig.@Nullable Tls tls) {
+        Trust.requireUser(connectString, auth.hasPassword(), auth.open());
         return new CuratorConfig(
-                zookeeper,
+                connectString,
                 name,
                 sessionTimeout,
                 connectionTimeout,
