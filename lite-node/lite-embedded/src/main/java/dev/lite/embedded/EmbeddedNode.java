@@ -119,7 +119,9 @@ public final class EmbeddedNode implements AutoCloseable {
 
     private static List<FabricProvider> fabrics(EmbeddedNodeConfig config, @Nullable String secret) {
         Map<String, FabricProvider> known = new HashMap<>();
-        ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
+        // Not by the context class loader: that of any thread need not know the drivers.
+        ServiceLoader.load(FabricProvider.class, EmbeddedNode.class.getClassLoader())
+                .forEach(provider -> known.put(provider.name(), provider));
         FabricSelection chosen =
                 FabricSelection.of(config.fabric(), config.require(), List.of(), name -> unusable(name, known, secret));
         log.info("fabrics {}", chosen.describe());

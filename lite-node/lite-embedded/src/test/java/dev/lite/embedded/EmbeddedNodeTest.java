@@ -55,6 +55,20 @@ class EmbeddedNodeTest {
         Files.delete(parent); // fails if something is left there
     }
 
+    /** As a thread of the common pool, in an application that runs from an executable jar. */
+    @Test
+    void aThreadWhoseContextClassLoaderDoesNotKnowTheDriversStartsANode() {
+        Thread thread = Thread.currentThread();
+        ClassLoader former = thread.getContextClassLoader();
+        thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+        try (EmbeddedNode node = EmbeddedNode.start(
+                EmbeddedNodeConfig.builder().require("shm").arenaBytes(16 << 20).build())) {
+            assertThat(node.name()).isEqualTo("embedded");
+        } finally {
+            thread.setContextClassLoader(former);
+        }
+    }
+
     @Test
     void aNodeThatCannotStartLeavesNothing() {
         EmbeddedNodeConfig config =

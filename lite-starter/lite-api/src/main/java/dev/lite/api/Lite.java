@@ -93,8 +93,10 @@ public interface Lite extends AutoCloseable {
      */
     static Lite attach(AttachOptions options) {
         Objects.requireNonNull(options, "options");
-        return ServiceLoader.load(AttachProvider.class)
+        // The context class loader need not know the client, such as that of the common pool in an executable jar.
+        return ServiceLoader.load(AttachProvider.class, Lite.class.getClassLoader())
                 .findFirst()
+                .or(() -> ServiceLoader.load(AttachProvider.class).findFirst())
                 .orElseThrow(() -> new IllegalStateException(
                         "no LITE client on the class path; add the dependency dev.lite:lite-client"))
                 .attach(options);

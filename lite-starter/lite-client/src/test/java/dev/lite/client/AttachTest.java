@@ -72,6 +72,19 @@ class AttachTest {
         assertThatThrownBy(lite::nodes).isInstanceOf(SessionLostException.class);
     }
 
+    /** As a thread of the common pool, in an application that runs from an executable jar. */
+    @Test
+    void aThreadWhoseContextClassLoaderDoesNotKnowTheClientAttaches() {
+        Thread thread = Thread.currentThread();
+        ClassLoader former = thread.getContextClassLoader();
+        thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+        try (Lite lite = Lite.attach(options())) {
+            assertThat(lite.nodeName()).isEqualTo(FakeNode.NAME);
+        } finally {
+            thread.setContextClassLoader(former);
+        }
+    }
+
     @Test
     void withoutANodeTheErrorNamesTheSocket() {
         Path missing = directory.resolve("missing.sock");
