@@ -5,6 +5,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
@@ -12,6 +13,7 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 /** Explains why the application could not attach to its node, at which socket, and what to do. */
 final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttachFailedException> {
     private static final String CONTAINER = " In a container mount the socket's directory, not the socket itself.";
+    private static final Pattern ADVICE = Pattern.compile("; check [^;]*");
 
     @Override
     protected FailureAnalysis analyze(Throwable rootFailure, LiteAttachFailedException cause) {
@@ -26,10 +28,9 @@ final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttach
         return new FailureAnalysis(description, action(socket, reason), cause);
     }
 
-    /** The action has it. */
+    /** The action has it. With alternative sockets, there is one for each. */
     private static String withoutAdvice(String why) {
-        int advice = why.indexOf("; check ");
-        return advice < 0 ? why : why.substring(0, advice);
+        return ADVICE.matcher(why).replaceAll("");
     }
 
     private static String action(Path socket, @Nullable Throwable reason) {

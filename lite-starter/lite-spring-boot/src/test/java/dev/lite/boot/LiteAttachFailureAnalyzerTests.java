@@ -100,6 +100,16 @@ class LiteAttachFailureAnalyzerTests {
                 .containsOnlyOnce(socket.toString());
     }
 
+    @Test
+    void theDescriptionHasTheReasonsOfAlternativeSocketsToo(@TempDir Path directory) {
+        String why = "no LITE node at /run/a.sock: there is no such socket; check that lite-node runs, and its mode; "
+                + "no LITE node at /run/b.sock: no process listens there any more; check that lite-node runs";
+        assertThat(analyze(directory.resolve("a.sock"), new NodeUnreachableException(why))
+                        .getDescription())
+                .endsWith(
+                        ": no LITE node at /run/a.sock: there is no such socket; no LITE node at /run/b.sock: no process listens there any more");
+    }
+
     private static FailureAnalysis analyze(Path socket, RuntimeException reason) {
         LiteAttachFailedException failure = new LiteAttachFailedException(socket, reason);
         return new LiteAttachFailureAnalyzer().analyze(failure, failure);
