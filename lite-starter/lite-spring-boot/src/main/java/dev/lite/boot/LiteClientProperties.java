@@ -42,7 +42,9 @@ public record LiteClientProperties(
     /** Checks the values. */
     public LiteClientProperties {
         checkSocket("lite.client.socket", socket);
-        alternativeSockets.forEach(path -> checkSocket("lite.client.alternative-sockets", path));
+        for (int i = 0; i < alternativeSockets.size(); i++) {
+            checkSocket("lite.client.alternative-sockets[%d]".formatted(i), alternativeSockets.get(i));
+        }
         if (deadline.isNegative() || deadline.isZero()) {
             throw new IllegalArgumentException("lite.client.deadline is %s; it must be positive".formatted(deadline));
         }
@@ -62,11 +64,13 @@ public record LiteClientProperties(
         return lite == null ? deadline : lite.deadline();
     }
 
-    private static void checkSocket(String property, Path path) {
-        int bytes = path.toString().getBytes(StandardCharsets.UTF_8).length;
+    /** @param path null for an empty element of a list */
+    private static void checkSocket(String property, @Nullable Path path) {
+        String socket = path == null ? "" : path.toString();
+        int bytes = socket.getBytes(StandardCharsets.UTF_8).length;
         if (bytes < 1 || bytes > SOCKET_BYTES_MAX) {
             throw new IllegalArgumentException("%s is \"%s\", which has %d bytes; it must have 1 to %d"
-                    .formatted(property, path, bytes, SOCKET_BYTES_MAX));
+                    .formatted(property, socket, bytes, SOCKET_BYTES_MAX));
         }
     }
 

@@ -75,6 +75,17 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
+    void anEmptyAlternativeSocketFailsTheStartWithItsPlaceInTheList() {
+        runner.withPropertyValues("lite.client.alternative-sockets=/tmp/y/n.sock,,/tmp/z/n.sock")
+                .run(
+                        context -> assertThat(context)
+                                .getFailure()
+                                .rootCause()
+                                .hasMessage(
+                                        "lite.client.alternative-sockets[1] is \"\", which has 0 bytes; it must have 1 to 106"));
+    }
+
+    @Test
     void theApplicationsNameDefaultsToSpringsApplicationName() {
         runner.withPropertyValues("spring.application.name=orders")
                 .run(context -> assertThat(
