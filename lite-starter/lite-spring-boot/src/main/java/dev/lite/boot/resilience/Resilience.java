@@ -164,14 +164,23 @@ final class Resilience {
             circuitBreaker.acquirePermission();
             return left;
         } catch (CallNotPermittedException e) {
+            CircuitBreaker.State state = circuitBreaker.getState();
             throw new NodeUnreachableException(
-                    "the circuit breaker \"%s\" is %s: %.0f %% of the last calls did not reach the node"
-                            .formatted(
-                                    circuitBreaker.getName(),
-                                    circuitBreaker.getState(),
-                                    circuitBreaker.getMetrics().getFailureRate()),
+                    "the circuit breaker \"%s\" is %s: %s"
+                            .formatted(circuitBreaker.getName(), state, refusal(circuitBreaker, state)),
                     e);
         }
+    }
+
+    /** Why it permits no call. Its rate is negative until it has enough calls. */
+    private static String refusal(CircuitBreaker circuitBreaker, CircuitBreaker.State state) {
+        if (state == CircuitBreaker.State.HALF_OPEN) {
+            return "%s on trial may be under way"
+                    .formatted(GuardedHandler.calls(
+                            circuitBreaker.getCircuitBreakerConfig().getPermittedNumberOfCallsInHalfOpenState()));
+        }
+        float rate = circuitBreaker.getMetrics().getFailureRate();
+        return rate < 0 ? "it permits no calls" : "%.0f %% of the last calls did not reach the node".formatted(rate);
     }
 
     private static Duration acquire(RateLimiter rateLimiter, Duration callDeadline) {

@@ -107,6 +107,28 @@ class LiteResilienceTests {
                 });
     }
 
+    /** Until it has enough calls, a circuit breaker has no rate of failures. */
+    @Test
+    void aCallThatACircuitBreakerRefusesBesideItsTrialCallsHasTheirNumber() {
+        runner.withPropertyValues("lite.client.resilience.circuit-breaker.permitted-calls-in-half-open-state=2")
+                .run(context -> {
+                    RpcClient client = context.getBean(LtRpc.class).bind("node-2", "f");
+                    CircuitBreaker circuitBreaker = circuitBreakers.circuitBreaker("lite-node-2");
+                    circuitBreaker.transitionToOpenState();
+                    circuitBreaker.transitionToHalfOpenState();
+                    circuitBreaker.acquirePermission();
+                    circuitBreaker.acquirePermission(); // two trial calls
+                    assertThatThrownBy(() -> client.call(new byte[0], DEADLINE))
+                            .isInstanceOf(NodeUnreachableException.class)
+                            .hasMessage(
+                                    "the circuit breaker \"lite-node-2\" is HALF_OPEN: 2 calls on trial may be under way");
+                    circuitBreaker.transitionToForcedOpenState();
+                    assertThatThrownBy(() -> client.call(new byte[0], DEADLINE))
+                            .isInstanceOf(NodeUnreachableException.class)
+                            .hasMessage("the circuit breaker \"lite-node-2\" is FORCED_OPEN: it permits no calls");
+                });
+    }
+
     /** For example because its request is too long. */
     @Test
     void aCallThatFailsBeforeItsNodeAnswersClosesNoCircuitBreaker() {
