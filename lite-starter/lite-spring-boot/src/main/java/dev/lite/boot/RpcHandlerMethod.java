@@ -1,5 +1,6 @@
 package dev.lite.boot;
 
+import dev.lite.api.LtRpc;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcHandlerException;
@@ -67,6 +68,9 @@ final class RpcHandlerMethod implements RpcHandler {
                 !AopUtils.isCglibProxy(bean) || !Modifier.isFinal(method.getModifiers()),
                 "it is final, so the proxy of its bean cannot pass a call on to the bean");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
+        check(
+                annotation.concurrency() <= LtRpc.CONCURRENCY_MAX,
+                "its concurrency is %d, more than %d".formatted(annotation.concurrency(), LtRpc.CONCURRENCY_MAX));
         ReflectionUtils.makeAccessible(method);
     }
 

@@ -224,8 +224,10 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
 
     private String function(Method method, LtRpcHandler annotation) {
         try {
-            return environment.resolveRequiredPlaceholders(annotation.value());
-        } catch (IllegalArgumentException e) {
+            String function = environment.resolveRequiredPlaceholders(annotation.value());
+            LtRpc.checkName(function);
+            return function;
+        } catch (LiteException | IllegalArgumentException e) {
             throw new IllegalStateException(
                     "@LtRpcHandler(\"%s\") %s: %s".formatted(annotation.value(), method, e.getMessage()), e);
         }

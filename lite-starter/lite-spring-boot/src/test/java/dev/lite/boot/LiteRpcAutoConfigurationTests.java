@@ -248,6 +248,39 @@ class LiteRpcAutoConfigurationTests extends RpcHandlerCases {
                         .hasMessageContaining("more parameters than a request and an RpcCall"));
     }
 
+    static class Nameless {
+        @LtRpcHandler("${shop.function:}")
+        String nameless() {
+            return "never";
+        }
+    }
+
+    static class Wide {
+        @LtRpcHandler(value = "wide", concurrency = 5000)
+        String wide() {
+            return "never";
+        }
+    }
+
+    @Test
+    void anInvalidAttributeOfAHandlerIsReportedWithItsMethodAndTheLimit() {
+        runner.withBean(Nameless.class)
+                .run(
+                        context -> assertThat(context)
+                                .getFailure()
+                                .hasStackTraceContaining(
+                                        "@LtRpcHandler(\"${shop.function:}\") java.lang.String "
+                                                + Nameless.class.getName()
+                                                + ".nameless(): the name \"\" of a function or port has 0 bytes of UTF-8; it must have 1 to 255"));
+        runner.withBean(Wide.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("Wide.wide()")
+                        .hasMessageEndingWith("its concurrency is 5000, more than 4096"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
     static class Odd {
         @LtRpcHandler("odd")
         @Nullable
