@@ -315,8 +315,11 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
                         new RpcHandlerMethod(one.bean(), one.method(), one.annotation(), service.bodies());
                 String function = one.function();
                 RpcHandler observed = call -> service.observer().handle(function, call, handler);
-                begun.add(service.rpc()
-                        .register(function, handler.concurrency(), call -> handle(sinceNow, function, call, observed)));
+                RpcServer server = service.rpc()
+                        .register(function, handler.concurrency(), call -> handle(sinceNow, function, call, observed));
+                if (server != null) { // that of a mock is
+                    begun.add(server);
+                }
             }
         } catch (RuntimeException | Error e) { // an Error: a class of a handler's parameter is missing
             closeAll(begun);

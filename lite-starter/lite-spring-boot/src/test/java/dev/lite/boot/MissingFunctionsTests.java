@@ -10,6 +10,7 @@ import dev.lite.boot.client.ImportLtRpcClients;
 import dev.lite.boot.client.LtRpcClient;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeRpc;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -112,6 +113,19 @@ class MissingFunctionsTests {
                 .run(context -> assertThat(context).hasNotFailed());
         assertThat(output)
                 .contains("because the LtRpc bean was not there when LITE's auto-configuration was processed");
+    }
+
+    /** As that of {@code @MockitoBean}, where the session is not switched off. */
+    @Test
+    void anLtRpcThatReturnsNoServerCausesNoErrorAtTheEnd(CapturedOutput output) {
+        LtRpc mock = (LtRpc) Proxy.newProxyInstance(
+                LtRpc.class.getClassLoader(), new Class<?>[] {LtRpc.class}, (proxy, method, arguments) -> null);
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(LiteRpcAutoConfiguration.class))
+                .withBean(LtRpc.class, () -> mock)
+                .withBean(Greeter.class)
+                .run(context -> assertThat(context).hasNotFailed());
+        assertThat(output).doesNotContain("lite-rpc-stop").doesNotContain("NullPointerException");
     }
 
     @LtRpcClient
