@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import java.lang.reflect.Type;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -32,13 +33,20 @@ final class JacksonBodies implements RpcBodies.Json {
                     "0 bytes, which void and null send, cannot be read as %s; an Optional can be missing"
                             .formatted(type.getTypeName()));
         }
+        @Nullable Object value;
         try {
-            return mapper.readValue(bytes, mapper.constructType(type));
+            value = mapper.readValue(bytes, mapper.constructType(type));
         } catch (JacksonException e) {
             throw new IllegalArgumentException(
                     "%d bytes cannot be read as %s: %s"
                             .formatted(bytes.length, type.getTypeName(), e.getOriginalMessage()),
                     e);
         }
+        if (value == null) {
+            throw new IllegalArgumentException(
+                    "a JSON null, which an empty Optional sends, cannot be read as %s; an Optional can be missing"
+                            .formatted(type.getTypeName()));
+        }
+        return value;
     }
 }

@@ -9,6 +9,7 @@ import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -154,6 +155,31 @@ class LiteRpcAutoConfigurationTests extends RpcHandlerCases {
                                 Receipt.class.getName(),
                                 "0 bytes, which void and null send",
                                 "Optional can be missing"));
+    }
+
+    static class Receipts {
+        @LtRpcHandler("find")
+        Optional<Receipt> find(String article) {
+            return article.equals("tea") ? Optional.of(new Receipt("tea", 250, "shop")) : Optional.empty();
+        }
+    }
+
+    @Test
+    void aReplyThatIsMissingIsNoObjectAndTheMessageSaysWhereItComesFrom() {
+        runner.withBean(Receipts.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThat(template.call("fake-1", "find", "tea", Receipt.class))
+                    .isEqualTo(new Receipt("tea", 250, "shop"));
+            assertThat(template.call(
+                            "fake-1", "find", "coffee", new ParameterizedTypeReference<Optional<Receipt>>() {}))
+                    .isEmpty();
+            assertThatThrownBy(() -> template.call("fake-1", "find", "coffee", Receipt.class))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContainingAll(
+                            Receipt.class.getName(),
+                            "JSON null, which an empty Optional sends",
+                            "Optional can be missing");
+        });
     }
 
     @Test
