@@ -21,12 +21,17 @@ import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.env.Environment;
 import org.springframework.expression.EvaluationContext;
+import org.springframework.expression.EvaluationException;
 import org.springframework.expression.Expression;
 import org.springframework.expression.ParseException;
 import org.springframework.expression.ParserContext;
 import org.springframework.expression.common.CompositeStringExpression;
+import org.springframework.expression.common.ExpressionUtils;
 import org.springframework.expression.common.LiteralExpression;
+import org.springframework.expression.spel.ExpressionState;
 import org.springframework.expression.spel.SpelNode;
+import org.springframework.expression.spel.ast.OpPlus;
+import org.springframework.expression.spel.ast.Ternary;
 import org.springframework.expression.spel.ast.VariableReference;
 import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
@@ -214,8 +219,8 @@ record LockedMethod(
     /**
      * The lock's name in this call.
      *
-     * @throws IllegalArgumentException when an expression is null: calls with different arguments would share a lock, or calls with
-     *     the same one would not
+     * @throws IllegalArgumentException when an expression, or an operand of its +, is null: calls with different
+     *     arguments would share a lock, or calls with the same one would not; or when it cannot be evaluated
      */
     String nameIn(MethodInvocation call) {
         if (name instanceof LiteralExpression) {
@@ -228,11 +233,43 @@ record LockedMethod(
     }
 
     private String evaluate(Expression part, EvaluationContext context) {
-        String text = part.getValue(context, String.class);
-        if (text == null) {
-            throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null"
-                    .formatted(method.toGenericString(), part.getExpressionString()));
+        try {
+            if (part instanceof SpelExpression expression) {
+                requireOperands(expression.getAST(), expression, new ExpressionState(context));
+            }
+            String text = part.getValue(context, String.class);
+            if (text == null) {
+                throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null"
+                        .formatted(method.toGenericString(), part.getExpressionString()));
+            }
+            return text;
+        } catch (EvaluationException e) {
+            throw new IllegalArgumentException(
+                    "@LiteLock of %s: the expression #{%s} of the name cannot be evaluated: %s"
+                            .formatted(method.toGenericString(), part.getExpressionString(), e.getMessage()),
+                    e);
         }
-        return text;
+    }
+
+    /** A + makes the text "null" of null. Evaluates the operands that the result comes from once more. */
+    private void requireOperands(SpelNode node, Expression part, ExpressionState state) {
+        if (node instanceof Ternary) {
+            boolean isFirst = Boolean.TRUE.equals(ExpressionUtils.convertTypedValue(
+                    state.getEvaluationContext(), node.getChild(0).getTypedValue(state), Boolean.class));
+            requireOperands(node.getChild(isFirst ? 1 : 2), part, state);
+        } else if (node instanceof OpPlus) {
+            for (int i = 0; i < node.getChildCount(); i++) {
+                SpelNode operand = node.getChild(i);
+                requireOperands(operand, part, state);
+                if (!(operand instanceof OpPlus) && operand.getValue(state) == null) {
+                    throw new IllegalArgumentException(
+                            "@LiteLock of %s: the operand %s of the expression #{%s} of the name is null"
+                                    .formatted(
+                                            method.toGenericString(),
+                                            operand.toStringAST(),
+                                            part.getExpressionString()));
+                }
+            }
+        }
     }
 }

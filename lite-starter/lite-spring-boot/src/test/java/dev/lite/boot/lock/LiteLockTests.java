@@ -193,6 +193,74 @@ class LiteLockTests {
                         .hasMessageEndingWith("#{#article} of the name is null"));
     }
 
+    record Order(@Nullable String article, int count) {}
+
+    static class Orders {
+        @LiteLock("#{'stock/' + #article}")
+        String add(@Nullable String article) {
+            return LiteLocks.current().name();
+        }
+
+        @LiteLock("stock/#{#order.count + '/' + #order.article + '/x'}")
+        String addProperties(Order order) {
+            return LiteLocks.current().name();
+        }
+
+        @LiteLock("#{#all ? 'stock' : 'stock/' + #article}")
+        String addUnless(boolean all, @Nullable String article) {
+            return LiteLocks.current().name();
+        }
+
+        @LiteLock("#{'stock/' + (#article ?: 'none')}")
+        String addOrElse(@Nullable String article) {
+            return LiteLocks.current().name();
+        }
+
+        @LiteLock("stock/#{#order.artcle}")
+        String misspelt(Order order) {
+            return LiteLocks.current().name();
+        }
+    }
+
+    /** It would be a lock of the name "stock/null". */
+    @Test
+    void anExpressionThatAddsNullToATextIsRefused() {
+        runner.withBean(Orders.class).run(context -> {
+            Orders orders = context.getBean(Orders.class);
+            assertThat(orders.add("tea")).isEqualTo("stock/tea");
+            assertNull(() -> orders.add(null), "#article", "'stock/' + #article");
+            assertThat(orders.addProperties(new Order("tea", 3))).isEqualTo("stock/3/tea/x");
+            assertNull(
+                    () -> orders.addProperties(new Order(null, 3)),
+                    "#order.article",
+                    "#order.count + '/' + #order.article + '/x'");
+            assertThat(orders.addUnless(true, null)).isEqualTo("stock");
+            assertNull(() -> orders.addUnless(false, null), "#article", "#all ? 'stock' : 'stock/' + #article");
+            assertThat(orders.addOrElse(null)).isEqualTo("stock/none");
+            assertThat(sync.held).isEmpty();
+        });
+    }
+
+    private static void assertNull(ThrowingCallable call, String operand, String expression) {
+        assertThatThrownBy(call)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith("@LiteLock of ")
+                .hasMessageEndingWith(
+                        "the operand %s of the expression #{%s} of the name is null".formatted(operand, expression));
+    }
+
+    @Test
+    void anExpressionThatCannotBeEvaluatedNamesItsMethod() {
+        runner.withBean(Orders.class)
+                .run(context -> assertThatThrownBy(
+                                () -> context.getBean(Orders.class).misspelt(new Order("tea", 3)))
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageStartingWith("@LiteLock of ")
+                        .hasMessageContaining("Orders.misspelt(")
+                        .hasMessageContaining("the expression #{#order.artcle} of the name cannot be evaluated: ")
+                        .hasMessageContaining("'artcle'"));
+    }
+
     static class Misspelt {
         @LiteLock("stock/#{#artcle}")
         void run(String article) {}
