@@ -25,8 +25,8 @@ import org.springframework.aot.hint.annotation.Reflective;
  * {@code ResponseEntity<?>}, the call fails. See {@link LtRpc#register}. An application with a handler
  * keeps running until its context is closed, like a web server.
  *
- * <p>The bean must be a singleton. It may be behind proxies of Spring's AOP, if they have the method. The start
- * also fails if another proxy of the bean hides the annotation. A
+ * <p>The bean must be a singleton: another scope fails the start. It may be behind proxies of Spring's AOP, if
+ * they have the method. The start also fails if another proxy of the bean hides the annotation. A
  * bean that is created late, such as one with {@link org.springframework.context.annotation.Lazy}, serves its
  * functions from then on. With {@code spring.main.lazy-initialization} beans with handlers are nevertheless
  * created at the start, but only if the type that their {@code @Bean} method declares has the annotated

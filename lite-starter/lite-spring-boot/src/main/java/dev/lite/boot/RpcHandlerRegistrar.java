@@ -35,6 +35,7 @@ import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
@@ -140,6 +141,18 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
                     : factory.getType(made);
             if (type != null && mayHaveHandlers(type)) {
                 Object unused = factory.getBean(made);
+            }
+        }
+        requireSingletons();
+    }
+
+    /** A bean of another scope may never be created: nobody would notice that its functions are not served. */
+    private void requireSingletons() {
+        for (String name : factory.getBeanDefinitionNames()) {
+            BeanDefinition definition = factory.getMergedBeanDefinition(name);
+            Class<?> type = definition.isAbstract() || definition.isSingleton() ? null : factory.getType(name, false);
+            if (type != null && mayHaveHandlers(type)) {
+                handlerMethods(type).forEach((method, annotation) -> requireSingleton(name, method, annotation));
             }
         }
     }

@@ -20,6 +20,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
+import org.springframework.context.support.GenericApplicationContext;
 
 /** When the functions of handlers begin and end. */
 class RpcHandlerLifecycleTests extends RpcHandlerCases {
@@ -199,12 +200,6 @@ class RpcHandlerLifecycleTests extends RpcHandlerCases {
         Half half() {
             return new Half();
         }
-
-        @Bean
-        @Scope("prototype")
-        Slow slow() {
-            return new Slow();
-        }
     }
 
     static class Half {
@@ -250,9 +245,32 @@ class RpcHandlerLifecycleTests extends RpcHandlerCases {
         });
     }
 
+    @Configuration(proxyBeanMethods = false)
+    static class PrototypeConfiguration {
+        @Bean
+        @Scope("prototype")
+        Slow slow() {
+            return new Slow();
+        }
+    }
+
+    /** Perhaps nobody ever asks for the bean. */
     @Test
-    void aHandlerInABeanThatIsNoSingletonIsRefused() {
-        runner.withUserConfiguration(LaterConfiguration.class).run(context -> {
+    void aHandlerInABeanThatIsNoSingletonFailsTheStart() {
+        runner.withUserConfiguration(PrototypeConfiguration.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessageContaining("@LtRpcHandler(\"slow\")")
+                        .hasMessageEndingWith("the bean \"slow\" has the scope \"prototype\"; it must be a singleton"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    @Test
+    void aHandlerInABeanThatIsNoSingletonIsRefusedAlsoIfItIsDefinedLater() {
+        runner.run(context -> {
+            context.getSourceApplicationContext(GenericApplicationContext.class)
+                    .registerBean("slow", Slow.class, Slow::new, definition -> definition.setScope("prototype"));
             assertThatThrownBy(() -> context.getBean(Slow.class))
                     .rootCause()
                     .isInstanceOf(IllegalStateException.class)
