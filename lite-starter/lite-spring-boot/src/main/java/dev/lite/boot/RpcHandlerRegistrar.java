@@ -36,8 +36,8 @@ import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
-import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.config.SmartInstantiationAwareBeanPostProcessor;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -49,7 +49,8 @@ import org.springframework.util.ConcurrentReferenceHashMap;
  * beans it needs, so it resolves them only at start. Any thread; none resolves beans while it holds the lock, since another may create
  * one and wait for it.
  */
-final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingSingleton, SmartLifecycle {
+final class RpcHandlerRegistrar
+        implements SmartInstantiationAwareBeanPostProcessor, SmartInitializingSingleton, SmartLifecycle {
 
     private static final Log log = LogFactory.getLog(RpcHandlerRegistrar.class);
 
@@ -72,6 +73,9 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
 
     /** The classes of the beans with handlers that are being initialized, by the beans' names. */
     private final Map<String, Class<?>> initialized = new ConcurrentHashMap<>();
+
+    /** Of beans that need each other: the proxies that others got before the bean was initialized, by its name. */
+    private final Map<String, Object> early = new ConcurrentHashMap<>();
 
     @GuardedBy("this")
     private final List<Found> found = new ArrayList<>();
@@ -187,12 +191,21 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
         return bean;
     }
 
+    /** The proxies are made here then, and not when the bean is initialized. */
+    @Override
+    public Object getEarlyBeanReference(Object proxy, String name) {
+        early.put(name, proxy);
+        return proxy;
+    }
+
     /** A bean that is created while the context runs is served at once. */
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
         if (isClient(bean)) {
             return bean;
         }
+        Object proxy = early.remove(name);
+        Object served = proxy != null && isAround(proxy, bean) ? proxy : bean;
         Class<?> type = typeOf(bean);
         Class<?> original = initialized.remove(name);
         Map<Method, LtRpcHandler> methods = withoutHandlers.contains(type) ? Map.of() : handlerMethods(type);
@@ -203,8 +216,8 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
         methods.forEach((method, annotation) -> {
             requireSingleton(name, method, annotation);
             handlers.add(new Found(
-                    bean,
-                    AopUtils.selectInvocableMethod(method, bean.getClass()),
+                    served,
+                    AopUtils.selectInvocableMethod(method, served.getClass()),
                     annotation,
                     function(method, annotation)));
         });
@@ -218,6 +231,15 @@ final class RpcHandlerRegistrar implements BeanPostProcessor, SmartInitializingS
             }
         }
         return bean;
+    }
+
+    /** It is not if an earlier creation of the bean failed. */
+    private static boolean isAround(Object proxy, Object bean) {
+        Object each = proxy;
+        while (each != null && each != bean) {
+            each = AopProxyUtils.getSingletonTarget(each);
+        }
+        return each != null;
     }
 
     /** Else nobody would notice that a function is not served. */

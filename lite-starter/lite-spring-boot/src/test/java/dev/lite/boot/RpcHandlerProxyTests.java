@@ -6,9 +6,15 @@ import dev.lite.boot.client.ImportLtRpcClients;
 import dev.lite.boot.client.LtRpcClient;
 import java.lang.reflect.Proxy;
 import java.util.List;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.aop.framework.ProxyFactoryBean;
+import org.springframework.aop.framework.autoproxy.DefaultAdvisorAutoProxyCreator;
+import org.springframework.aop.support.DefaultPointcutAdvisor;
+import org.springframework.aop.support.NameMatchMethodPointcut;
+import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -221,6 +227,61 @@ class RpcHandlerProxyTests extends RpcHandlerCases {
                         .hasMessageEndingWith(
                                 "the bean \"greeter\" has the scope \"prototype\"; it must be a singleton"));
         assertThat(rpc.handlers).isEmpty();
+    }
+
+    /** Needs another bean, which needs it. */
+    static class Partner {
+        @Autowired
+        @Nullable
+        Other other;
+
+        @LtRpcHandler("meet")
+        String meet() {
+            return "hello";
+        }
+    }
+
+    static class Other {
+        @Autowired
+        @Nullable
+        Partner partner;
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class CircleConfiguration {
+        @Bean
+        static DefaultAdvisorAutoProxyCreator proxies() {
+            return new DefaultAdvisorAutoProxyCreator();
+        }
+
+        @Bean
+        static DefaultPointcutAdvisor loud() {
+            NameMatchMethodPointcut meet = new NameMatchMethodPointcut();
+            meet.addMethodName("meet");
+            return new DefaultPointcutAdvisor(meet, (MethodInterceptor) call -> call.proceed() + "!");
+        }
+
+        @Bean
+        Partner partner() {
+            return new Partner();
+        }
+
+        @Bean
+        Other other() {
+            return new Other();
+        }
+    }
+
+    /** The other bean gets the proxy before the bean is initialized. Such proxies begin transactions and check permissions. */
+    @Test
+    void aHandlerInABeanOfACircleIsCalledThroughItsProxy() {
+        runner.withAllowCircularReferences(true)
+                .withUserConfiguration(CircleConfiguration.class)
+                .run(context -> {
+                    assertThat(context.getBean(Partner.class).meet()).isEqualTo("hello!");
+                    assertThat(context.getBean(LtRpcTemplate.class).call("fake-1", "meet", null, String.class))
+                            .isEqualTo("hello!");
+                });
     }
 
     @LtRpcClient(prefix = "client/")
