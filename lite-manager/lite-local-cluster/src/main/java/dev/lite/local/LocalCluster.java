@@ -137,9 +137,13 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    /** Everything that belongs to this cluster alone. In a directory of the user's there may be other files. */
+    /**
+     * Everything that belongs to this cluster alone. In a directory of the user's there may be other files. The script is the last: it
+     * stays as long as there is something else.
+     */
     private List<Path> removed() {
         List<Path> paths = new ArrayList<>();
+        paths.add(config.arenaDirectory());
         if (config.directory() == null) {
             paths.add(work);
         } else {
@@ -147,7 +151,6 @@ public final class LocalCluster implements AutoCloseable {
                     .map(work::resolve)
                     .forEach(paths::add);
         }
-        paths.add(config.arenaDirectory());
         return paths;
     }
 
@@ -569,12 +572,9 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     private void removeDirectories() {
-        try {
-            removeWork();
-        } finally {
-            Directories.delete(config.arenaDirectory());
-            Directories.deleteIfEmpty(config.sharedMemory());
-        }
+        Directories.delete(config.arenaDirectory());
+        Directories.deleteIfEmpty(config.sharedMemory());
+        removeWork();
     }
 
     private void removeWork() {

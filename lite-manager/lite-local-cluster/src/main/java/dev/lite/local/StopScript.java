@@ -49,8 +49,10 @@ final class StopScript {
               echo "nothing was removed, because processes of the cluster %1$s still run:" $left >&2
               exit 1
             fi
-            rm -rf %2$s
-            rmdir %3$s 2>/dev/null
+            # This script at the end: as long as there is something to remove, it can run again.
+            rm -rf %2$s || exit 1
+            rm -rf %3$s || exit 1
+            rmdir %4$s 2>/dev/null
             exit 0
             """;
 
@@ -59,12 +61,19 @@ final class StopScript {
     /**
      * Writes the script.
      *
-     * @param removed what it removes with all contents
+     * @param removed what it removes with all contents; at last the script, or the directory that contains it
      * @param emptied what it removes only if it is empty then
      */
     static Path write(Path script, String cluster, List<Path> removed, List<Path> emptied) {
+        int last = removed.size() - 1;
         try {
-            return Files.writeString(script, TEXT.formatted(cluster, quoted(removed), quoted(emptied)));
+            return Files.writeString(
+                    script,
+                    TEXT.formatted(
+                            cluster,
+                            quoted(removed.subList(0, last)),
+                            quoted(removed.subList(last, removed.size())),
+                            quoted(emptied)));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + script, e);
         }

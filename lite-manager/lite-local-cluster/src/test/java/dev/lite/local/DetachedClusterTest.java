@@ -18,6 +18,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Clusters that outlive their launcher. */
 class DetachedClusterTest {
@@ -304,6 +306,44 @@ class DetachedClusterTest {
         assertThat(stop.waitFor(Waits.seconds(60).toMillis(), TimeUnit.MILLISECONDS))
                 .isTrue();
         return stop.exitValue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"kill -9 $PPID", "status=1"})
+    void aStopThatEndsOrFailsWhileItRemovesTheArenasCanBeRepeated(String atArenas, @TempDir Path commands)
+            throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().name("half-removed")
+                .directory(directory.resolve("half-removed"))
+                .tied(false)
+                .nodes(1)
+                .build();
+        cluster.up(line -> {});
+        Path script = cluster.detach();
+        try {
+            Path rm = Files.writeString(commands.resolve("rm"), """
+                    #!/bin/sh
+                    status=0
+                    for path in "$@"; do
+                      case "$path" in
+                        -*) ;;
+                        '%s') %s ;;
+                        *) /bin/rm -rf "$path" ;;
+                      esac
+                    done
+                    exit $status
+                    """.formatted(cluster.arenaDirectory(), atArenas));
+            assertThat(rm.toFile().setExecutable(true)).isTrue();
+            ProcessBuilder interrupted = new ProcessBuilder("sh", script.toString()).inheritIO();
+            interrupted.environment().merge("PATH", commands.toString(), (path, first) -> first + ":" + path);
+            assertThat(interrupted.start().waitFor()).isNotZero();
+            assertThat(cluster.processes()).noneMatch(LocalProcess::isAlive);
+            assertThat(cluster.arenaDirectory()).exists();
+            assertThat(script).as("what removes the rest").exists();
+        } finally {
+            assertThat(run(script)).isZero();
+        }
+        assertThat(cluster.arenaDirectory()).doesNotExist();
+        assertThat(cluster.workDirectory()).doesNotExist();
     }
 
     @Test
