@@ -11,14 +11,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Properties;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import org.apache.zookeeper.server.embedded.ExitHandler;
 import org.apache.zookeeper.server.embedded.ZooKeeperServerEmbedded;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A single ZooKeeper server in this process. Its data has no replica, and it is unavailable while the process is down. For
  * clusters on one machine; other clusters use an external ZooKeeper.
+ *
+ * <p>A server that cannot write, such as on a full disk, ends. A thread starts it again as soon as it can.
  */
 public final class EmbeddedZooKeeper implements AutoCloseable {
     /** Half of the shortest session timeout that the server grants. */
@@ -29,15 +35,25 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
     /** All processes of the machine connect from one address, and ZooKeeper's default limit per address is 60. */
     private static final int CONNECTIONS_MAX = 1024;
 
-    private final ZooKeeperServerEmbedded server;
-    private final FileChannel lock;
-    private final String connectString;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    /** Between two looks at the server, and between two attempts to start it again. */
+    private static final int REVIVAL_MS = 2000;
 
-    private EmbeddedZooKeeper(ZooKeeperServerEmbedded server, FileChannel lock, String connectString) {
-        this.server = server;
+    private static final Logger log = LoggerFactory.getLogger(EmbeddedZooKeeper.class);
+
+    private final EmbeddedZooKeeperConfig config;
+    private final FileChannel lock;
+    private final int port;
+    private final ScheduledExecutorService revival = Executors.newSingleThreadScheduledExecutor(
+            Thread.ofPlatform().daemon().name("lite-zookeeper").factory());
+
+    private @Nullable ZooKeeperServerEmbedded server; // guarded by this
+    private boolean closed; // guarded by this
+
+    private EmbeddedZooKeeper(EmbeddedZooKeeperConfig config, FileChannel lock, ZooKeeperServerEmbedded server) {
+        this.config = config;
         this.lock = lock;
-        this.connectString = connectString;
+        this.server = server;
+        port = server.getClientPort();
     }
 
     /**
@@ -49,24 +65,37 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
     public static EmbeddedZooKeeper start(EmbeddedZooKeeperConfig config) {
         requireFree(config.address(), config.port());
         FileChannel lock = lockDirectory(config.dataDirectory());
+        boolean started = false;
+        try {
+            EmbeddedZooKeeper zooKeeper = new EmbeddedZooKeeper(config, lock, run(config, config.port()));
+            zooKeeper.watch();
+            started = true;
+            return zooKeeper;
+        } finally {
+            if (!started) {
+                closeQuietly(null, lock);
+            }
+        }
+    }
+
+    private static ZooKeeperServerEmbedded run(EmbeddedZooKeeperConfig config, int port) {
         ZooKeeperServerEmbedded server = null;
         try {
             server = ZooKeeperServerEmbedded.builder()
                     .baseDir(config.dataDirectory())
-                    .configuration(properties(config))
+                    .configuration(properties(config, port))
                     // Never end the process: the directory is then reported as unreachable.
                     .exitHandler(ExitHandler.LOG_ONLY)
                     .build();
             server.start(config.startTimeout().toMillis());
-            String host = config.address().contains(":") ? "[" + config.address() + "]" : config.address();
-            return new EmbeddedZooKeeper(server, lock, host + ":" + server.getClientPort());
+            return server;
         } catch (Exception e) { // declared by ZooKeeper
-            closeQuietly(server, lock);
+            closeQuietly(server, null);
             throw new StartException(
                     "the embedded ZooKeeper on %s:%d with the data directory %s did not start within %d ms: %s"
                             .formatted(
                                     config.address(),
-                                    config.port(),
+                                    port,
                                     config.dataDirectory(),
                                     config.startTimeout().toMillis(),
                                     e),
@@ -75,10 +104,45 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         }
     }
 
-    private static Properties properties(EmbeddedZooKeeperConfig config) {
+    private void watch() {
+        Object unused =
+                revival.scheduleWithFixedDelay(this::revive, REVIVAL_MS, REVIVAL_MS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Starts a server that has ended again. */
+    private synchronized void revive() {
+        if (closed || isListening()) {
+            return;
+        }
+        try {
+            if (server != null) {
+                log.error(
+                        "the embedded ZooKeeper at {} has ended, as on a full disk; see the messages of org.apache.zookeeper. It is started again",
+                        connectString());
+                server.close();
+                server = null;
+            }
+            server = run(config, port);
+            log.info("the embedded ZooKeeper at {} runs again", connectString());
+        } catch (RuntimeException e) { // the next attempt follows
+            log.warn("the embedded ZooKeeper at {} does not start again yet: {}", connectString(), e.getMessage());
+        }
+    }
+
+    /** A server that has ended does not listen any more; one that is busy does. */
+    private boolean isListening() {
+        try {
+            bind(config.address(), port);
+            return false;
+        } catch (IOException inUse) {
+            return true;
+        }
+    }
+
+    private static Properties properties(EmbeddedZooKeeperConfig config, int port) {
         Properties properties = new Properties();
         properties.setProperty("clientPortAddress", config.address());
-        properties.setProperty("clientPort", Integer.toString(config.port()));
+        properties.setProperty("clientPort", Integer.toString(port));
         properties.setProperty(
                 "dataDir", config.dataDirectory().toAbsolutePath().toString());
         properties.setProperty("tickTime", Integer.toString(TICK_MS));
@@ -91,14 +155,21 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
 
     /** Checks the port first, because the server would only time out. Another process may still take the port in between. */
     private static void requireFree(String address, int port) {
-        try (ServerSocket probe = new ServerSocket()) {
-            probe.setReuseAddress(true);
-            probe.bind(new InetSocketAddress(address, port));
+        try {
+            bind(address, port);
         } catch (IOException e) {
             throw new StartException(
                     "the embedded ZooKeeper cannot listen on %s:%d: %s".formatted(address, port, e.getMessage()),
                     "Stop the process that uses the port, or set lite.manager.zookeeper.port (0 selects a free one) or lite.manager.zookeeper.address.",
                     e);
+        }
+    }
+
+    /** Listens at a port for a moment. */
+    private static void bind(String address, int port) throws IOException {
+        try (ServerSocket probe = new ServerSocket()) {
+            probe.setReuseAddress(true);
+            probe.bind(new InetSocketAddress(address, port));
         }
     }
 
@@ -148,14 +219,19 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
 
     /** {@code host:port}, with the actual port. */
     public String connectString() {
-        return connectString;
+        String host = config.address().contains(":") ? "[" + config.address() + "]" : config.address();
+        return host + ":" + port;
     }
 
     /** Stops the server; its data is kept. Idempotent. */
     @Override
     public void close() {
-        if (closed.compareAndSet(false, true)) {
-            closeQuietly(server, lock);
+        revival.shutdownNow(); // interrupts a start
+        synchronized (this) {
+            if (!closed) {
+                closed = true;
+                closeQuietly(server, lock);
+            }
         }
     }
 }
