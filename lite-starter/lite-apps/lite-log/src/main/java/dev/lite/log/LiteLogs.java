@@ -18,6 +18,9 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Creates and opens logs in a session. Any thread.
@@ -72,15 +75,17 @@ public final class LiteLogs implements AutoCloseable {
     public LiteLog create(String name, LogSpec spec) {
         Metadata.checkName(name);
         Objects.requireNonNull(spec, "spec");
-        LmrHandle handle = lite.memory().malloc(metadata(name, spec, placement(spec)));
+        AtomicReference<@Nullable LmrHandle> made = new AtomicReference<>();
         boolean done = false;
         try {
-            LiteLog log = initialize(name, spec, handle);
+            LiteLog log = initialize(name, spec, made, () -> lite.memory()
+                    .malloc(metadata(name, spec, placement(spec))));
             done = true;
             return log;
         } finally {
-            if (!done) {
-                freeHalf(name, handle.id());
+            LmrHandle half = done ? null : made.get();
+            if (half != null) {
+                freeHalf(name, half.id());
             }
         }
     }
@@ -109,21 +114,22 @@ public final class LiteLogs implements AutoCloseable {
     public LiteLog createOrOpen(String name, LogSpec spec) {
         Metadata.checkName(name);
         Objects.requireNonNull(spec, "spec");
-        LogStateException state = null;
+        AtomicReference<@Nullable LogStateException> state = new AtomicReference<>();
         try {
             return open(name);
         } catch (LmrNotFoundException e) {
             // It is created below.
         } catch (LogStateException e) {
-            state = e;
+            state.set(e);
         }
-        LmrHandle handle;
-        try {
-            handle = lite.memory().createOrMap(metadata(name, spec, placement(spec)), WRITER);
-        } catch (LmrExistsException e) {
-            throw state == null ? e : state;
-        }
-        return initialize(name, spec, handle);
+        return initialize(name, spec, new AtomicReference<>(), () -> {
+            try {
+                return lite.memory().createOrMap(metadata(name, spec, placement(spec)), WRITER);
+            } catch (LmrExistsException e) {
+                LogStateException found = state.get();
+                throw found == null ? e : found;
+            }
+        });
     }
 
     /** Of one node, because the words of the metadata are the first that every process uses. */
@@ -141,15 +147,26 @@ public final class LiteLogs implements AutoCloseable {
                 .withDefaultPermissions(spec.defaultPermissions().toArray(Permission[]::new));
     }
 
-    /** Completes a log whose creator ended halfway, too. */
-    private LiteLog initialize(String name, LogSpec spec, LmrHandle handle) {
+    /**
+     * Makes the metadata and completes the log, also one whose creator ended halfway. Under the lock from the beginning: who finds
+     * incomplete metadata, and then gets the lock, knows that its creator has ended.
+     *
+     * @param made gets the metadata
+     */
+    private LiteLog initialize(
+            String name, LogSpec spec, AtomicReference<@Nullable LmrHandle> made, Supplier<LmrHandle> maker) {
         boolean done = false;
         try {
-            LiteLog log = locks(name).underTable(() -> completed(new Metadata(name, handle), spec));
+            LiteLog log = locks(name).underTable(() -> {
+                LmrHandle handle = maker.get();
+                made.set(handle);
+                return completed(new Metadata(name, handle), spec);
+            });
             done = true;
             return remember(log);
         } finally {
-            if (!done) {
+            LmrHandle handle = done ? null : made.get();
+            if (handle != null) {
                 handle.unmap();
             }
         }

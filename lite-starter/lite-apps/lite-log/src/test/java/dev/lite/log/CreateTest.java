@@ -8,6 +8,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtSync;
@@ -16,11 +17,14 @@ import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Processes that create the same log at the same time. */
 class CreateTest {
@@ -43,6 +47,51 @@ class CreateTest {
             assertThatThrownBy(() -> slow.create("both", LogFixture.small())).isInstanceOf(LiteTimeoutException.class);
             assertThat(LogFixture.read(other.open("both").reader(0))).containsExactly("acknowledged");
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anOpenWaitsForACreatorThatHasJustBegun(boolean orOpen) throws IOException {
+        try (LogFixture fixture = new LogFixture(1)) {
+            LiteLogs impatient = new LiteLogs(fixture.session(0), Duration.ofMillis(100));
+            AtomicInteger opens = new AtomicInteger();
+            Lite beginning = afterMakingMetadata(fixture.session(0), () -> {
+                opens.incrementAndGet();
+                assertThatThrownBy(() -> impatient.open("begun")).isInstanceOf(LiteTimeoutException.class);
+            });
+            LiteLogs logs = new LiteLogs(beginning, Waits.seconds(20));
+            try (LiteLog log = orOpen
+                            ? logs.createOrOpen("begun", LogFixture.small())
+                            : logs.create("begun", LogFixture.small());
+                    LiteLog opened = fixture.logs(0).open("begun")) {
+                assertThat(log.append(LogFixture.bytes("one"))).isNotNegative();
+                assertThat(LogFixture.read(opened.reader(0))).containsExactly("one");
+            }
+            assertThat(opens).hasValue(1);
+        }
+    }
+
+    private static Lite afterMakingMetadata(Lite lite, Runnable after) {
+        LtMemory memory = (LtMemory) Proxy.newProxyInstance(
+                LtMemory.class.getClassLoader(), new Class<?>[] {LtMemory.class}, (self, method, arguments) -> {
+                    Object made;
+                    try {
+                        made = method.invoke(lite.memory(), arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                    if (!method.getName().equals("map")
+                            && arguments[0] instanceof LmrSpec spec
+                            && Metadata.name("begun").equals(spec.name())) {
+                        after.run();
+                    }
+                    return made;
+                });
+        return (Lite) Proxy.newProxyInstance(
+                Lite.class.getClassLoader(),
+                new Class<?>[] {Lite.class},
+                (self, method, arguments) ->
+                        method.getName().equals("memory") ? memory : method.invoke(lite, arguments));
     }
 
     @Test
