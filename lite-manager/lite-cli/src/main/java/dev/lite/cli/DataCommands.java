@@ -161,7 +161,11 @@ final class DataCommands {
     static final class Get extends Reads {
         @Override
         void show(byte[] piece, int length, long offset) throws IOException {
-            streams().out().write(piece, 0, length);
+            try {
+                streams().out().write(piece, 0, length);
+            } catch (IOException e) {
+                throw new IOException("cannot write to standard output: " + IoReasons.of(e), e);
+            }
         }
 
         @Override
@@ -239,7 +243,13 @@ final class DataCommands {
                 }
                 out().printf("%s written%n", bytes(written));
                 out().flush();
+            } catch (IOException e) {
+                throw new IOException("cannot read %s: %s".formatted(source(), IoReasons.of(e)), e);
             }
+        }
+
+        private String source() {
+            return file.equals("-") ? "standard input" : "the file " + file;
         }
 
         private CommandFailedException tooLong(LmrHandle handle, String given) {

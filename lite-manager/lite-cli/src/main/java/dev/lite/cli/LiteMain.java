@@ -5,10 +5,14 @@ import dev.lite.local.ProcessFailedException;
 import dev.lite.mr.MrException;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.FilterOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
@@ -20,8 +24,51 @@ public final class LiteMain {
     /** Arguments as in {@code lite --help}. */
     public static void main(String[] arguments) {
         System.setProperty("slf4j.internal.verbosity", "ERROR"); // this command has no log
-        System.exit(commandLine(writer(FileDescriptor.out), writer(FileDescriptor.err))
-                .execute(arguments));
+        Streams streams = Streams.ofProcess();
+        System.exit(execute(streams, writer(new FileOutputStream(FileDescriptor.err)), arguments));
+    }
+
+    /** Executes a command line. One whose output could not be written, such as to a full disk, has failed. */
+    static int execute(Streams streams, PrintWriter err, String... arguments) {
+        NotedFailures written = new NotedFailures(streams.out());
+        PrintWriter out = writer(written);
+        int status = commandLine(out, err, new Streams(streams.in(), written)).execute(arguments);
+        out.flush();
+        IOException failure = written.failure;
+        if (failure == null || status != ExitStatus.OK || isOfReader(failure)) {
+            return status;
+        }
+        err.println("lite: cannot write to standard output: " + IoReasons.of(failure));
+        return ExitStatus.FAILED;
+    }
+
+    /** Whether nobody reads any more, such as "head", which has what it needs. */
+    private static boolean isOfReader(IOException failure) {
+        return String.valueOf(failure.getMessage()).toLowerCase(Locale.ROOT).contains("broken pipe");
+    }
+
+    /** A writer of text does not tell why it failed. */
+    private static final class NotedFailures extends FilterOutputStream {
+        private @Nullable IOException failure;
+
+        NotedFailures(OutputStream out) {
+            super(out);
+        }
+
+        @Override
+        public void write(int value) throws IOException {
+            write(new byte[] {(byte) value}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            try {
+                out.write(bytes, offset, length);
+            } catch (IOException e) {
+                failure = failure == null ? e : failure;
+                throw e;
+            }
+        }
     }
 
     /** The complete command line interface, writing to these writers. */
@@ -80,7 +127,7 @@ public final class LiteMain {
         return message;
     }
 
-    private static PrintWriter writer(FileDescriptor descriptor) {
-        return new PrintWriter(new FileOutputStream(descriptor), true, StandardCharsets.UTF_8);
+    private static PrintWriter writer(OutputStream stream) {
+        return new PrintWriter(stream, true, StandardCharsets.UTF_8);
     }
 }

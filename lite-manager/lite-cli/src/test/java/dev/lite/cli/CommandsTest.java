@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
@@ -70,6 +73,34 @@ class CommandsTest extends AgainstFakeManager {
         assertThat(ask("nodes", "--json")).isZero();
         assertThat(ManagerClient.JSON.readTree(out.toString()))
                 .isEqualTo(ManagerClient.JSON.readTree(NODES.replace('\'', '"')));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nodes", "nodes --json", "--help"})
+    void aCommandWhoseOutputCannotBeWrittenFailsWithTheReason(String command) {
+        manager.with("GET /api/nodes?state=true", 200, NODES);
+        assertThat(writeTo("No space left on device", command)).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString()).isEqualTo("lite: cannot write to standard output: No space left on device\n");
+    }
+
+    @Test
+    void aCommandWhoseReaderHasEnoughDoesNotFail() {
+        manager.with("GET /api/nodes?state=true", 200, NODES);
+        assertThat(writeTo("Broken pipe", "nodes --json")).isZero();
+        assertThat(err.toString()).isEmpty();
+    }
+
+    /** Executes a command whose output fails. */
+    private int writeTo(String failure, String command) {
+        OutputStream failing = new OutputStream() {
+            @Override
+            public void write(int value) throws IOException {
+                throw new IOException(failure);
+            }
+        };
+        String[] line = (command.equals("--help") ? command : command + " --manager " + manager.url()).split(" ");
+        return LiteMain.execute(
+                new Streams(InputStream.nullInputStream(), failing), new PrintWriter(err, true), line);
     }
 
     @ParameterizedTest

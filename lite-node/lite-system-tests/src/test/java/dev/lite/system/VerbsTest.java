@@ -113,6 +113,10 @@ class VerbsTest {
                 00000020
                 """);
 
+        Result unread = data(none, "put", "verbs/data", "/proc/self/mem");
+        assertThat(unread.status()).isEqualTo(1);
+        assertThat(unread.err()).isEqualTo("lite: cannot read the file /proc/self/mem: Input/output error\n");
+
         Result tooLong = data(none, "put", "verbs/data", file.toString(), "--offset", "9437180");
         assertThat(tooLong.status()).isEqualTo(1);
         assertThat(tooLong.err())
