@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Meanwhile the standby thread checks every {@value #EVERY_NS} ns. If nobody has polled for {@value Departures#FRESH_NS} ns, it
  * arms the fabric and sends the frames. So an event is late by at most about a third of a millisecond if a break turns out to be long.
- * A thread that makes a long write does not poll meanwhile, and polls next: it has {@value #SENDING_CHECKS_MAX} checks more.
+ * A thread that makes a long write does not poll meanwhile, and polls next: it has {@value #SENDING_CHECKS_MAX} checks more. One that
+ * leaves one frame after the other has {@value #LEFT_CHECKS_MAX} more: it may do so for long, and nobody sees an event meanwhile.
  * The checks end after {@value #IDLE_CHECKS_MAX} of them without such a break.
  */
 final class StandbyChecks {
@@ -21,6 +22,9 @@ final class StandbyChecks {
     private static final int IDLE_CHECKS_MAX = 64;
     /** A thread needs a third of a millisecond to encrypt and send 1 MiB. One that needs more is preempted. */
     static final int SENDING_CHECKS_MAX = 4;
+
+    /** A thread that answers queued calls leaves each reply, and polls only after the last one. */
+    static final int LEFT_CHECKS_MAX = 2;
 
     private final Waiting waiting;
     private final Departures departures;
@@ -47,6 +51,11 @@ final class StandbyChecks {
     private int idleChecks;
     /** Checks in a row that left the poll to a sending thread. */
     private int sendingChecks;
+
+    /** Checks since the last poll that left the poll to a thread that leaves frames. */
+    private int leftChecks;
+
+    private long lastPolledNs;
 
     StandbyChecks(Waiting waiting, Departures departures) {
         this.waiting = waiting;
@@ -79,7 +88,12 @@ final class StandbyChecks {
 
     /** A thread has left a frame, and will post or poll soon. Any thread. */
     void left() {
-        leftNs = System.nanoTime();
+        left(System.nanoTime());
+    }
+
+    /** {@link #left()} at that time. */
+    void left(long nowNs) {
+        leftNs = nowNs;
         start();
     }
 
@@ -105,10 +119,11 @@ final class StandbyChecks {
             return;
         }
         lastCheckNs = nowNs;
-        if (nowNs - departures.polledNs() <= Departures.FRESH_NS || nowNs - leftNs <= Departures.FRESH_NS) {
+        if (isPolledSoon(nowNs)) {
             sendingChecks = 0;
         } else if (!isAnySent(lanes) || ++sendingChecks > SENDING_CHECKS_MAX) {
             sendingChecks = 0;
+            leftChecks = 0;
             stepIn(lanes);
         }
         long last = unarmedNs;
@@ -120,6 +135,17 @@ final class StandbyChecks {
             running = false;
             stepIn(lanes);
         }
+    }
+
+    /** Whether a thread has polled, or left a frame, a moment ago. */
+    private boolean isPolledSoon(long nowNs) {
+        long polledNs = departures.polledNs();
+        if (polledNs != lastPolledNs) {
+            lastPolledNs = polledNs;
+            leftChecks = 0;
+        }
+        return nowNs - polledNs <= Departures.FRESH_NS
+                || (nowNs - leftNs <= Departures.FRESH_NS && ++leftChecks <= LEFT_CHECKS_MAX);
     }
 
     /** Whether a thread sends at this moment. Mostly it has made a long write, and polls next. */

@@ -131,6 +131,52 @@ class StandbyChecksTest {
         }
     }
 
+    /** It answers queued calls, for example. Nobody polls meanwhile, and an event of another peer would wait for all of them. */
+    @Test
+    void aThreadThatLeavesOneFrameAfterTheOtherIsLeftThePollForSomeChecks() {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var source = EventFd.create()) {
+            waiting.watch(source);
+            var checks = new StandbyChecks(waiting, new Departures());
+            breakInNameOnly(waiting, checks);
+            source.signal();
+            long nowNs = System.nanoTime();
+            for (int i = 0; i < StandbyChecks.LEFT_CHECKS_MAX; i++) {
+                nowNs += TestNode.nanos(1);
+                checks.left(nowNs);
+                checks.check(new TcpLane[0], nowNs);
+                assertThat(waiting.awaitArmed(0)).as("armed by check %d", i).isFalse();
+            }
+            nowNs += TestNode.nanos(1);
+            checks.left(nowNs);
+            checks.check(new TcpLane[0], nowNs);
+            assertThat(waiting.awaitArmed(TestNode.nanos(20)))
+                    .as("armed by the next check")
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void aThreadThatAlsoPollsMayLeaveFramesForAnyTime() {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var source = EventFd.create()) {
+            waiting.watch(source);
+            var departures = new Departures();
+            var checks = new StandbyChecks(waiting, departures);
+            breakInNameOnly(waiting, checks);
+            source.signal();
+            long nowNs = System.nanoTime();
+            for (int i = 0; i < 20; i++) {
+                departures.poll(nowNs + 1); // long before the check
+                departures.stop();
+                nowNs += TestNode.nanos(1);
+                checks.left(nowNs);
+                checks.check(new TcpLane[0], nowNs);
+                assertThat(waiting.awaitArmed(0)).as("armed by check %d", i).isFalse();
+            }
+        }
+    }
+
     /** Takes all bytes; the thread that sends them has other work meanwhile. */
     private static final class WireThatRuns extends QuietWire {
         private final Runnable meanwhile;
