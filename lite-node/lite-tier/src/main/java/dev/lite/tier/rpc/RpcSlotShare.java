@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +14,8 @@ final class RpcSlotShare {
     /** Low half of a head: index + 1 of the first free slot. High half: a counter, so that no head recurs (ABA). */
     private static final long INDEX_MASK = 0xffff_ffffL;
 
+    private static final Object WANTED = new Object();
+
     final RpcSlots.Group group;
     /** The user, for messages. */
     final String user;
@@ -23,6 +26,9 @@ final class RpcSlotShare {
 
     private final RpcSlots slots;
     private final AtomicLongArray free = new AtomicLongArray(RpcSlots.SIZES);
+    /** By size class: {@link #WANTED}, or the slot that was returned since; null: no thread wants one. */
+    private final AtomicReferenceArray<@Nullable Object> wanted = new AtomicReferenceArray<>(RpcSlots.SIZES);
+
     volatile boolean closed; // written under the slots' lock
 
     RpcSlotShare(RpcSlots slots, RpcSlots.Group group, String user) {
@@ -71,10 +77,39 @@ final class RpcSlotShare {
         }
     }
 
+    /** The next slot that is returned is for this thread, which holds the {@link #turns}. {@link #endWant} must follow. */
+    void want(int sizeClass) {
+        wanted.set(sizeClass, WANTED);
+    }
+
+    /** Whether a thread wants a slot and has none yet. */
+    boolean isWanted(int sizeClass) {
+        return wanted.get(sizeClass) == WANTED;
+    }
+
+    /** The slot that was returned since {@link #want}, or null. */
+    @Nullable
+    RpcSlot wanted(int sizeClass) {
+        return isWanted(sizeClass) ? null : (RpcSlot) wanted.getAndSet(sizeClass, null);
+    }
+
+    /** The thread wants no slot any more. */
+    void endWant(int sizeClass) {
+        if (wanted.getAndSet(sizeClass, null) instanceof RpcSlot slot) { // it has another one, or gives up
+            putBack(slot);
+        }
+    }
+
     /** Returns a slot. Nobody may write to it any more, and the caller must have claimed its state. */
     void giveBack(RpcSlot slot) {
         slot.peer = null;
         slot.state(RpcSlot.FREE);
+        if (!isWanted(slot.sizeClass) || !wanted.compareAndSet(slot.sizeClass, WANTED, slot)) {
+            putBack(slot);
+        }
+    }
+
+    private void putBack(RpcSlot slot) {
         push(slot);
         // After the push: either this thread sees closed, or the closing thread sees the slot.
         if (closed) {

@@ -53,6 +53,8 @@ final class RpcSlots {
     static final int SIZES = CAPACITY.length;
 
     private static final long PAUSE_NS = 20_000;
+    /** A thread that has waited so long for a slot gets the next one that is returned. */
+    private static final long PATIENCE_NS = TimeUnit.MILLISECONDS.toNanos(10);
     /** Free slots are collected from all shares at most this often, so that a full group does not slow the others. */
     private static final long COLLECT_PAUSE_NS = 1_000_000;
 
@@ -212,13 +214,22 @@ final class RpcSlots {
         return slot;
     }
 
-    /** Waits for a slot. One thread per share and size polls; the others queue for that thread's lock in FIFO order. */
+    /**
+     * Waits for a slot. One thread per share and size polls; the others queue for that thread's lock in FIFO order. Between two of its
+     * looks, a thread that makes one call after the other takes again the slot that it has just returned. So after a while the
+     * thread {@linkplain RpcSlotShare#want wants} a slot.
+     */
     RpcSlot await(RpcSlotShare share, int sizeClass, long deadlineNs) {
         boolean mine = false;
+        boolean wants = false;
+        long wantNs = System.nanoTime() + PATIENCE_NS;
         try {
             mine = share.turns[sizeClass].tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
             while (true) {
-                RpcSlot slot = share.pop(sizeClass);
+                RpcSlot slot = wants ? share.wanted(sizeClass) : null;
+                if (slot == null) {
+                    slot = share.pop(sizeClass);
+                }
                 if (slot == null) {
                     slot = adopt(share, sizeClass);
                 }
@@ -228,11 +239,16 @@ final class RpcSlots {
                 if (closed) {
                     throw new SessionLostException("the node is stopping while a call waits for a slot");
                 }
-                if (!mine || deadlineNs - System.nanoTime() <= 0) {
+                long nowNs = System.nanoTime();
+                if (!mine || deadlineNs - nowNs <= 0) {
                     throw new LiteTimeoutException(usedUp(share, sizeClass));
                 }
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
+                }
+                if (!wants && nowNs - wantNs >= 0) {
+                    wants = true;
+                    share.want(sizeClass);
                 }
                 Polling.sleepNs(PAUSE_NS);
             }
@@ -240,6 +256,9 @@ final class RpcSlots {
             Thread.currentThread().interrupt();
             throw new SessionLostException("interrupted while a call waits for a slot", e);
         } finally {
+            if (wants) {
+                share.endWant(sizeClass);
+            }
             if (mine) {
                 share.turns[sizeClass].unlock();
             }

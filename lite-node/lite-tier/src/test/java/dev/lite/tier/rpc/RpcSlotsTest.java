@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** How slots are distributed. */
@@ -69,6 +70,41 @@ class RpcSlotsTest {
         }
         assertThat(others).doesNotHaveDuplicates();
         others.forEach(RpcSlot::giveBack);
+    }
+
+    /** Else it gets none while each thread that returns a slot calls again at once. */
+    @Test
+    void aSlotThatIsReturnedIsForTheThreadThatHasWaitedLong() {
+        RpcSlotShare share = slots.calls("a", "f");
+        List<RpcSlot> taken = takeAll(share, 1);
+        AtomicReference<RpcSlot> got = new AtomicReference<>();
+        Thread waiting = Thread.ofPlatform()
+                .daemon()
+                .start(() -> got.set(
+                        share.take(1, System.nanoTime() + Waits.seconds(20).toNanos())));
+        Waits.until("it has waited long", () -> share.isWanted(0));
+
+        RpcSlot returned = taken.removeFirst();
+        returned.giveBack();
+        assertThat(share.tryTake(1)).as("for another thread").isNull();
+
+        Waits.join(waiting);
+        assertThat(got.get()).isSameAs(returned);
+        assertThat(share.isWanted(0)).isFalse();
+        RpcSlot next = taken.removeFirst();
+        next.giveBack();
+        assertThat(share.tryTake(1)).as("now for any thread").isSameAs(next);
+    }
+
+    @Test
+    void aSlotForAThreadThatDoesNotWaitAnyMoreIsForOthers() {
+        RpcSlotShare share = slots.calls("a", "f");
+        RpcSlot slot = takeAll(share, 1).getFirst();
+        share.want(0);
+        slot.giveBack();
+        assertThat(share.tryTake(1)).isNull();
+        share.endWant(0);
+        assertThat(share.tryTake(1)).isSameAs(slot);
     }
 
     /** The thread that handles the end may lose its processor between its look at a slot and its change. */
