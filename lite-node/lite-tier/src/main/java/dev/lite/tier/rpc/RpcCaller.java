@@ -224,6 +224,9 @@ final class RpcCaller {
         }
         if (post == Post.BUSY) {
             requests.cancel(binding, slot, place, length);
+            if (Thread.currentThread().isInterrupted()) {
+                throw new NodeUnreachableException("%s: interrupted while the connection was busy".formatted(target));
+            }
             throw RpcRequests.timeout(target, deadline, "the connection was busy");
         }
         // Closed: whichever changes the state first, this thread or the disconnect callback, decides about the slot.
@@ -280,10 +283,13 @@ final class RpcCaller {
                 "%s: %s while waiting for room in the ring of its function".formatted(target, why));
     }
 
+    /** {@link Post#BUSY}: the deadline has passed, or the thread was interrupted; then its pauses would end at once, too. */
     private static Post postUntilAccepted(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
         while (true) {
             Post post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY);
-            if (post != Post.BUSY || deadlineNs - System.nanoTime() <= 0) {
+            if (post != Post.BUSY
+                    || deadlineNs - System.nanoTime() <= 0
+                    || Thread.currentThread().isInterrupted()) {
                 return post;
             }
             Polling.sleepNs(RpcRequests.PAUSE_NS);

@@ -208,7 +208,9 @@ final class RpcReplies {
                 held = false;
             }
             long deadlineNs = System.nanoTime() + REPLY_TIMEOUT_NS;
-            while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
+            while (post == Post.BUSY
+                    && deadlineNs - System.nanoTime() > 0
+                    && !Thread.currentThread().isInterrupted()) { // its pauses would end at once, too
                 Polling.sleepNs(BUSY_PAUSE_NS);
                 post = postReply(ring.peer, call, out, bytes, fits, false);
             }

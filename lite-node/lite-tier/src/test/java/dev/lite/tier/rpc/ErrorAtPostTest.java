@@ -2,8 +2,10 @@ package dev.lite.tier.rpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.lite.api.Lite;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
 import dev.lite.fabric.FabricEndpoint;
@@ -92,6 +94,27 @@ class ErrorAtPostTest {
             assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(OutOfMemoryError.class);
             Waits.until("its slot is free", () -> slots(binding.peer) == 0);
             Inside.set(binding.peer, "endpoint", endpoint);
+        });
+    }
+
+    /** Else it would post again and again until its deadline, without a pause. */
+    @Test
+    void oneThatIsInterruptedWhileItWaitsForABusyConnectionEnds() {
+        withPosts((client, binding) -> {
+            FabricEndpoint endpoint = binding.peer.endpoint();
+            Inside.set(binding.peer, "endpoint", ErrorAtReplyTest.failing(endpoint, Integer.MAX_VALUE));
+            CompletableFuture<Throwable> failure = new CompletableFuture<>();
+            Thread calling = Thread.ofPlatform()
+                    .daemon()
+                    .start(() -> failure.complete(catchThrowable(() -> client.call(new byte[8], Duration.ofHours(1)))));
+            Waits.until("it has a slot", () -> slots(binding.peer) == 1);
+            calling.interrupt();
+            Waits.join(calling);
+            assertThat(failure)
+                    .isCompletedWithValueMatching(
+                            why -> why instanceof NodeUnreachableException, "an interrupted call");
+            Inside.set(binding.peer, "endpoint", endpoint);
+            Waits.until("its slot is free", () -> slots(binding.peer) == 0);
         });
     }
 

@@ -2,6 +2,7 @@ package dev.lite.tier.rpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -388,6 +389,21 @@ class ErrorAtReplyTest {
             Waits.until("it was given up", () -> !call.isAnswered());
             Inside.set(peer, "endpoint", endpoint);
             assertThat(reply).failsWithin(LONG).withThrowableThat().withCauseInstanceOf(LiteTimeoutException.class);
+        });
+    }
+
+    /** Else it would post again and again for seconds, without a pause. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, LONG_REPLY})
+    void oneOfAnInterruptedThreadWaitsForABusyConnectionOnAnotherThread(int bytes) {
+        withReceivedCall(LONG, (call, peer, endpoint, reply) -> {
+            Inside.set(peer, "endpoint", failing(endpoint, 1_000_000)); // as many with pauses take a minute
+            Thread.currentThread().interrupt();
+            Throwable failure = catchThrowable(() -> call.reply(MemorySegment.ofArray(new byte[bytes])));
+            assertThat(Thread.interrupted()).isTrue();
+            assertThat(failure).isNull();
+            Inside.set(peer, "endpoint", endpoint);
+            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[bytes]);
         });
     }
 
