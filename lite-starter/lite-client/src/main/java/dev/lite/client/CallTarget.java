@@ -6,6 +6,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.ClientChannels.OpenChannel;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelEndedException;
 import java.util.concurrent.Executor;
@@ -28,8 +29,7 @@ final class CallTarget {
     private static final long PAUSE_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long PAUSE_NS_MAX = TimeUnit.SECONDS.toNanos(30);
     private static final int CLOSED = Integer.MIN_VALUE;
-    private static final Executor ASKERS =
-            task -> Thread.ofVirtual().name("lite-client-channel").start(task);
+    private static final Executor ASKERS = task -> TaskStart.virtual("lite-client-channel", task);
 
     private final Session session;
     private final long id;

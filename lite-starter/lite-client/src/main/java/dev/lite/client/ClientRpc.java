@@ -14,6 +14,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.channel.ChannelCaller;
@@ -36,8 +37,7 @@ final class ClientRpc implements LtRpc {
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
 
     /** For asynchronous calls that may have to wait, and for what depends on calls. */
-    private static final Executor VIRTUAL =
-            task -> Thread.ofVirtual().name("lite-client-call").start(task);
+    private static final Executor VIRTUAL = task -> TaskStart.virtual("lite-client-call", task);
 
     /** Asynchronous calls with a thread and a copy of their request, together at most 64 MiB; and one more for each slot of a channel. */
     private static final int CALLS_ON_THREADS_MAX = AsyncOperations.OPERATIONS_DEFAULT;

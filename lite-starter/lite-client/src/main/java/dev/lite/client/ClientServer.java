@@ -12,6 +12,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Segments;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.channel.ChannelServer;
@@ -432,24 +433,18 @@ final class ClientServer implements RpcServer {
 
     /** Starts the handler, with a permit that it releases at its end; if that is not possible, declines the call. Throws nothing. */
     private void start(HandlerExecution handler, ThreadFactory threads, RpcCall call, Semaphore permits) {
-        AtomicBoolean begun = new AtomicBoolean(); // the start of a thread that runs may still throw
         try {
-            threads.newThread(() -> {
-                        if (begun.compareAndSet(false, true)) {
-                            try {
-                                execute(handler, call);
-                            } finally {
-                                permits.release();
-                            }
-                        }
-                    })
-                    .start();
+            TaskStart.on(task -> threads.newThread(task).start(), () -> {
+                try {
+                    execute(handler, call);
+                } finally {
+                    permits.release();
+                }
+            });
         } catch (Throwable e) { // no memory for a thread
-            if (begun.compareAndSet(false, true)) {
-                permits.release();
-                LOG.warn("Cannot start the handler of \"{}\"; declining the call", function, e);
-                decline(call);
-            }
+            permits.release();
+            LOG.warn("Cannot start the handler of \"{}\"; declining the call", function, e);
+            decline(call);
         }
     }
 

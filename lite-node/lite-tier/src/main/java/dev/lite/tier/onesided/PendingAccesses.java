@@ -4,6 +4,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.async.PollingHelp;
 import dev.lite.tier.Access;
@@ -147,7 +148,7 @@ final class PendingAccesses {
     private void startAgain(PendingAccess pending) {
         boolean started = false;
         try {
-            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
+            TaskStart.virtual("lite-async", () -> goOn(pending));
             started = true;
         } finally {
             if (!started) { // no memory for a thread, and nobody else ends it

@@ -6,6 +6,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Durations;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.session.async.HelpedFutures;
 import dev.lite.session.wire.WireText;
 import dev.lite.tier.peer.LastRole;
@@ -150,7 +151,7 @@ final class AsyncCalls {
     }
 
     private static void startThread(Runnable task) {
-        Thread unused = Thread.ofVirtual().name("lite-async-call").start(task);
+        TaskStart.virtual("lite-async-call", task);
     }
 
     private void sweep() {

@@ -8,6 +8,7 @@ import dev.lite.api.RpcStatus;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.NameRules;
@@ -419,7 +420,7 @@ public final class RpcEngine implements PeerListener {
     /** Runs a task on a virtual thread. False: drops it, since the node is stopping. */
     boolean tryExecute(Runnable task) {
         try {
-            executor.execute(task);
+            TaskStart.on(executor, task);
             return true;
         } catch (RejectedExecutionException e) {
             log.debug("node {} is stopping", selfName, e);

@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.Access;
 import dev.lite.tier.TierHandle;
@@ -101,31 +102,48 @@ final class PostedTransfers {
      * @param command returns the result for the slot
      */
     void startAlone(int slot, int op, LongSupplier command) {
-        Thread thread = Thread.ofVirtual().name("lite-session-alone").unstarted(() -> {
-            long result = 0;
-            RuntimeException failure = null;
-            try {
-                result = command.getAsLong();
-            } catch (RuntimeException e) {
-                failure = e;
-            } catch (Error e) { // nobody else ends it
-                Unrecoverable.report(e);
-                failure = new IllegalStateException(e);
-            }
-            alone.remove(Thread.currentThread());
-            ended(slot, op, result, failure);
-        });
         boolean started = false;
         begin(slot);
         try {
-            alone.add(thread);
+            TaskStart.on(this::startAlone, () -> {
+                long result = 0;
+                RuntimeException failure = null;
+                try {
+                    result = command.getAsLong();
+                } catch (RuntimeException e) {
+                    failure = e;
+                } catch (Error e) { // nobody else ends it
+                    Unrecoverable.report(e);
+                    failure = new IllegalStateException(e);
+                }
+                alone.remove(Thread.currentThread());
+                ended(slot, op, result, failure);
+            });
+            started = true;
+        } finally {
+            if (!started) {
+                unposted(slot);
+                left();
+            }
+        }
+    }
+
+    private void startAlone(Runnable task) {
+        Thread thread = Thread.ofVirtual().name("lite-session-alone").unstarted(() -> {
+            try {
+                task.run();
+            } finally {
+                alone.remove(Thread.currentThread());
+            }
+        });
+        alone.add(thread);
+        boolean started = false;
+        try {
             thread.start();
             started = true;
         } finally {
             if (!started) {
                 alone.remove(thread);
-                unposted(slot);
-                left();
             }
         }
     }

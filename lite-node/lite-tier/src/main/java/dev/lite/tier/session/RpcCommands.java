@@ -12,6 +12,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.FurtherCalls;
 import dev.lite.session.protocol.SessionArea;
@@ -408,12 +409,12 @@ final class RpcCommands {
 
     /** Runs a task that fails calls, which the end of the session does not interrupt. */
     private static void failLater(Runnable task) {
-        Thread unused = Thread.ofVirtual().name("lite-session-end").start(task);
+        TaskStart.virtual("lite-session-end", task);
     }
 
     /** Runs a task that may block. The end of the session interrupts it. */
     void later(Runnable task) {
-        Thread.ofVirtual().name("lite-session-call").start(() -> {
+        TaskStart.virtual("lite-session-call", () -> {
             Thread self = Thread.currentThread();
             threads.add(self);
             try {

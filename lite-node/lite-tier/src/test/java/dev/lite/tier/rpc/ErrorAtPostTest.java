@@ -138,6 +138,35 @@ class ErrorAtPostTest {
         });
     }
 
+    /**
+     * The start of a virtual thread may throw although another thread runs its task already. If the slot came back twice, two calls
+     * would use it at once.
+     */
+    @Test
+    void oneThatMeetsAnErrorAndWhoseThreadRunsAlthoughItsStartThrewReturnsItsSlotOnce() {
+        withPosts((client, binding) -> {
+            RpcEngine engine = Inside.field(cluster.node(0), "rpc", RpcEngine.class);
+            Object usual = Inside.field(engine, "executor", Executor.class);
+            FabricEndpoint endpoint = binding.peer.endpoint();
+            Inside.set(binding.peer, "endpoint", ErrorAtReplyTest.failing(endpoint, 0));
+            Executor startsAndThrows = task -> {
+                Inside.set(binding.peer, "endpoint", endpoint);
+                Waits.join(Thread.ofVirtual().start(task));
+                throw new OutOfMemoryError("on purpose");
+            };
+            Inside.set(engine, "executor", startsAndThrows);
+            assertThatThrownBy(() -> client.call(new byte[8], LONG)).isInstanceOf(OutOfMemoryError.class);
+            Inside.set(engine, "executor", usual);
+            Waits.until("its slot is free", () -> slots(binding.peer) == 0);
+            assertThat(engine.connected(1)).as("the connection").isSameAs(binding.peer);
+            RpcSlot one = binding.slots.take(8, System.nanoTime() + LONG.toNanos());
+            RpcSlot other = binding.slots.take(8, System.nanoTime() + LONG.toNanos());
+            assertThat(other).isNotSameAs(one);
+            one.giveBack();
+            other.giveBack();
+        });
+    }
+
     /** Else the server executes a call whose caller has been told that it failed. */
     @Test
     void aCallWithoutATimerIsNotPosted() {

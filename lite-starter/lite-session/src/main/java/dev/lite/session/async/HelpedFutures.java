@@ -1,5 +1,6 @@
 package dev.lite.session.async;
 
+import dev.lite.os.waiting.TaskStart;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
@@ -59,7 +60,7 @@ public final class HelpedFutures {
     }
 
     private static void startThread(Runnable task) {
-        Thread unused = Thread.ofVirtual().name("lite-async").start(task);
+        TaskStart.virtual("lite-async", task);
     }
 
     /** Runs a task on a virtual thread. */
