@@ -2,9 +2,15 @@ package dev.lite.client;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcServer;
 import dev.lite.client.fake.FakeNode;
+import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -51,6 +57,27 @@ final class SessionFixture implements AutoCloseable {
         } catch (CompletionException failed) {
             throw failed.getCause() instanceof RuntimeException cause ? cause : failed;
         }
+    }
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    static String text(MemorySegment segment) {
+        return new String(segment.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
+    }
+
+    /** Whether a command of this kind waits for a call. */
+    static boolean receives(int op) {
+        return op == Op.RECEIVE || op == Op.REPLY_AND_RECEIVE;
+    }
+
+    /** Lets the server receive a call with this number. */
+    RpcCall receive(RpcServer server, long number, int replyBytesMax) {
+        node.holdCommands(SessionFixture::receives);
+        CompletableFuture<RpcCall> receiving = start(() -> server.receive(LONG));
+        node.completeWithCall(node.awaitHeldCommand(), number, "request", replyBytesMax);
+        return await(receiving);
     }
 
     @Override
