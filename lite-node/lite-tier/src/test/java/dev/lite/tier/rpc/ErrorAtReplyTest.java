@@ -4,9 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.core.AppenderBase;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
@@ -36,13 +33,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.slf4j.LoggerFactory;
 
 /** A call whose reply meets an error: for example, there is no memory for it. */
 class ErrorAtReplyTest {
@@ -88,7 +82,7 @@ class ErrorAtReplyTest {
     }
 
     /** A client that has called the server once. */
-    private static FunctionClient withRing(TierSession session, RpcServer server) {
+    static FunctionClient withRing(TierSession session, RpcServer server) {
         FunctionClient client = (FunctionClient) session.rpc().bind("n1", "f");
         CompletableFuture<byte[]> first = client.callAsync(new byte[8], LONG);
         server.receive(LONG).reply(new byte[1]);
@@ -144,43 +138,6 @@ class ErrorAtReplyTest {
                 assertThat(call.failed).succeedsWithin(LONG).isInstanceOf(NodeUnreachableException.class);
             }
             session.close();
-        }
-    }
-
-    @Nested
-    @Isolated("it replaces what the process logs")
-    class WithoutMemoryForAMessage {
-        @Test
-        void theEndOfAConnectionEndsTheCallsToItsNode() {
-            Logger logger = (Logger) LoggerFactory.getLogger(PeerLinks.class);
-            AppenderBase<ILoggingEvent> failing = new AppenderBase<>() {
-                @Override
-                protected void append(ILoggingEvent event) {
-                    if (event.getMessage().startsWith("disconnected")) {
-                        throw new OutOfMemoryError("on purpose");
-                    }
-                }
-            };
-            failing.start();
-            try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
-                    Lite remote = cluster.attach(1);
-                    RpcServer server = remote.rpc().serve("f")) {
-                TierSession session = cluster.node(0).open("app", "test");
-                FunctionClient client = withRing(session, server);
-                CompletableFuture<byte[]> call = client.callAsync(new byte[8], LONG);
-                Peer peer = Objects.requireNonNull(usedSlots(cluster, 0, 1).getFirst().peer);
-                logger.addAppender(failing);
-
-                peer.endpoint().close();
-
-                assertThat(call)
-                        .failsWithin(LONG.multipliedBy(2))
-                        .withThrowableThat()
-                        .withCauseInstanceOf(NodeUnreachableException.class);
-                session.close();
-            } finally {
-                logger.detachAppender(failing);
-            }
         }
     }
 
@@ -470,7 +427,7 @@ class ErrorAtReplyTest {
         return usedSlots(cluster, node, other).size();
     }
 
-    private static List<RpcSlot> usedSlots(TestCluster cluster, int node, int other) {
+    static List<RpcSlot> usedSlots(TestCluster cluster, int node, int other) {
         List<RpcSlot> found = new ArrayList<>();
         Peer peer = Inside.field(cluster.node(node), "links", PeerLinks.class).peer(other);
         Inside.field(engine(cluster, node), "slots", RpcSlots.class)

@@ -1,0 +1,68 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
+import dev.lite.api.Lite;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcServer;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+import org.slf4j.LoggerFactory;
+
+/** The end of a connection without memory for a message about it. Nested, it would isolate all around it. */
+@Isolated("it replaces what the process logs")
+class ErrorAtDisconnectTest {
+    private static final Duration LONG = Waits.seconds(20);
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    @Test
+    void theEndOfAConnectionEndsTheCallsToItsNode() {
+        Logger logger = (Logger) LoggerFactory.getLogger(PeerLinks.class);
+        AppenderBase<ILoggingEvent> failing = new AppenderBase<>() {
+            @Override
+            protected void append(ILoggingEvent event) {
+                if (event.getMessage().startsWith("disconnected")) {
+                    throw new OutOfMemoryError("on purpose");
+                }
+            }
+        };
+        failing.start();
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = ErrorAtReplyTest.withRing(session, server);
+            CompletableFuture<byte[]> call = client.callAsync(new byte[8], LONG);
+            Peer peer = Objects.requireNonNull(
+                    ErrorAtReplyTest.usedSlots(cluster, 0, 1).getFirst().peer);
+            logger.addAppender(failing);
+
+            peer.endpoint().close();
+
+            assertThat(call)
+                    .failsWithin(LONG.multipliedBy(2))
+                    .withThrowableThat()
+                    .withCauseInstanceOf(NodeUnreachableException.class);
+            session.close();
+        } finally {
+            logger.detachAppender(failing);
+        }
+    }
+}
