@@ -67,9 +67,11 @@ public final class SessionServer implements AutoCloseable {
     private static final int LOCK_WAITS_MAX = 32;
 
     private static final long LOCK_WAITER_IDLE_S = 5;
+    static final Duration DRAIN_MAX = Duration.ofSeconds(10);
 
     private final SessionServerConfig config;
     private final Binding binding;
+    private final Duration drainMax;
     private final SessionBackend backend;
     private final SessionWatch watch = new SessionWatch();
     private final ThreadPoolExecutor lockWaits = new ThreadPoolExecutor(
@@ -115,7 +117,6 @@ public final class SessionServer implements AutoCloseable {
     @GuardedBy("this")
     private @Nullable Thread acceptor;
 
-    private volatile Duration drainMax = Duration.ofSeconds(10);
     private volatile boolean closed;
 
     /** Makes the socket. */
@@ -126,12 +127,13 @@ public final class SessionServer implements AutoCloseable {
 
     /** Creates a server that does not listen yet. */
     public SessionServer(SessionServerConfig config, SessionBackend backend) {
-        this(config, backend, UnixServerSocket::bindForStrangers);
+        this(config, backend, UnixServerSocket::bindForStrangers, DRAIN_MAX);
     }
 
-    /** With a socket as an older kernel makes it, for tests. */
-    SessionServer(SessionServerConfig config, SessionBackend backend, Binding binding) {
+    /** With a socket as an older kernel makes it, and with another {@link #drainMax}, for tests. */
+    SessionServer(SessionServerConfig config, SessionBackend backend, Binding binding, Duration drainMax) {
         this.binding = binding;
+        this.drainMax = drainMax;
         this.config = config;
         this.backend = backend;
         this.sessions = new FairShares(config.sessionsMax());
@@ -171,11 +173,6 @@ public final class SessionServer implements AutoCloseable {
     /** How long the end of a session waits for its operations before it closes their tier session. */
     Duration drainMax() {
         return drainMax;
-    }
-
-    /** Sets {@link #drainMax}, for tests. */
-    void setDrainMax(Duration longest) {
-        drainMax = longest;
     }
 
     /** Watches the data threads of all sessions. */

@@ -297,7 +297,8 @@ class BadClientTest {
     @Test
     void unexpectedDescriptorsAreClosed() throws ProtocolException, IOException {
         Path older = directory.resolve("older.sock");
-        try (SessionServer onOlderKernel = new SessionServer(config(older), backend, UnixServerSocket::bind)) {
+        try (SessionServer onOlderKernel =
+                new SessionServer(config(older), backend, UnixServerSocket::bind, SessionServer.DRAIN_MAX)) {
             onOlderKernel.start();
             long before = descriptors();
             try (RawClient bad = new RawClient(older).attach();
@@ -339,7 +340,8 @@ class BadClientTest {
                 }
                 return bound;
             };
-            try (SessionServer onOlderKernel = new SessionServer(config(older), backend, binding)) {
+            try (SessionServer onOlderKernel =
+                    new SessionServer(config(older), backend, binding, SessionServer.DRAIN_MAX)) {
                 onOlderKernel.start();
                 Waits.until("all closes wait", () -> Lingering.waiting(port) == bad);
                 try (Lite other = Lite.attach(AttachOptions.to(older, "other"))) {

@@ -6,6 +6,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.os.UnixServerSocket;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -27,8 +28,11 @@ class WaitsEndWithTheirSessionTest {
 
     @BeforeEach
     void start() {
-        server = new SessionServer(SessionServerConfig.of(directory.resolve("node.sock")), backend);
-        server.setDrainMax(Waits.seconds(1));
+        server = new SessionServer(
+                SessionServerConfig.of(directory.resolve("node.sock")),
+                backend,
+                UnixServerSocket::bindForStrangers,
+                Waits.seconds(1));
         server.start();
     }
 
