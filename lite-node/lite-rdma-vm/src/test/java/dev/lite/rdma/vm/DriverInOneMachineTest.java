@@ -24,7 +24,7 @@ class DriverInOneMachineTest {
                 machine,
                 "driver",
                 List.of("dev.lite.fabric.rdma.RdmaFabricConformanceTest", "dev.lite.fabric.rdma.RdmaFabricTest"),
-                List.of("-Xmx256m", "-XX:TieredStopAtLevel=1"),
+                List.of("-Xmx256m", "-XX:TieredStopAtLevel=1", Jvm.FOR_DISNI),
                 GuestSuite.LONGEST);
     }
 

@@ -24,7 +24,7 @@ class FiguresInMachine {
         String name = System.getProperty("lite.bench", "rdma");
         try (Machine machine = Machines.one("figures")) {
             List<String> jvm = Stream.concat(
-                            Stream.of("-Xms192m", "-Xmx192m"),
+                            Stream.of("-Xms192m", "-Xmx192m", Jvm.FOR_DISNI),
                             Stream.of(System.getProperty("lite.rdma.vm.args", "")
                                             .split(" ", -1))
                                     .filter(argument -> !argument.isEmpty()))

@@ -9,22 +9,28 @@ import java.util.stream.Stream;
 
 /** Command lines of JVMs. */
 final class Jvm {
+    /**
+     * For tests with DiSNI, which makes byte buffers over registered memory with an internal class of the JDK. With it,
+     * a JVM starts without the class cache.
+     */
+    static final String FOR_DISNI = "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED";
+
     private static final Path JAVA = Path.of(System.getProperty("java.home"), "bin", "java");
 
     private Jvm() {}
 
     /**
-     * A script that executes a JVM with this one's JDK and class path. Crash reports of the JVM are written to the
-     * machine's directory.
+     * A script that executes a JVM with this one's JDK, with {@link GuestClasses}. Crash reports of the JVM are
+     * written to the machine's directory.
      *
      * @param jvm arguments of the JVM
      * @param main the name of the main class
      */
     static String command(List<String> jvm, String main, List<String> arguments) {
         List<String> command = start();
-        command.add("--add-exports=java.base/sun.nio.ch=ALL-UNNAMED"); // for tests of DiSNI
         command.addAll(jvm);
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main));
+        GuestClasses classes = GuestClasses.get();
+        command.addAll(List.of("-XX:AOTCache=" + classes.cache(), "-cp", classes.path(), main));
         return script(command, arguments);
     }
 
@@ -37,7 +43,8 @@ final class Jvm {
         return script(command, arguments);
     }
 
-    private static List<String> start() {
+    /** The beginning of every command line. */
+    static List<String> start() {
         return new ArrayList<>(List.of(
                 JAVA.toString(),
                 "--enable-native-access=ALL-UNNAMED",

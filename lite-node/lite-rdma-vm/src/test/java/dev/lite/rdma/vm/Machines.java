@@ -77,6 +77,7 @@ final class Machines {
         try {
             if (image == null) {
                 image = VmImage.make();
+                GuestClasses unused = GuestClasses.get(); // before a machine waits for it
             }
             return image;
         } catch (UnavailableException e) {

@@ -91,7 +91,7 @@ final class NodeProgram {
         }
     }
 
-    private static FabricProvider provider(String name) {
+    static FabricProvider provider(String name) {
         return ServiceLoader.load(FabricProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .filter(provider -> provider.name().equals(name))

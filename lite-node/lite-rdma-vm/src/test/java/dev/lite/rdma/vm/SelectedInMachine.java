@@ -26,8 +26,10 @@ class SelectedInMachine {
     @TestFactory
     Stream<DynamicNode> selected() {
         machine = Machines.one("selected");
-        List<String> jvm = Arrays.stream(
-                        System.getProperty("lite.rdma.vm.args", "").split(" ", -1))
+        List<String> jvm = Stream.concat(
+                        Stream.of(Jvm.FOR_DISNI),
+                        Arrays.stream(
+                                System.getProperty("lite.rdma.vm.args", "").split(" ", -1)))
                 .filter(argument -> !argument.isEmpty())
                 .toList();
         return GuestSuite.run(
