@@ -99,8 +99,7 @@ class CommandsTest extends AgainstFakeManager {
             }
         };
         String[] line = (command.equals("--help") ? command : command + " --manager " + manager.url()).split(" ");
-        return LiteMain.execute(
-                new Streams(InputStream.nullInputStream(), failing), new PrintWriter(err, true), line);
+        return LiteMain.execute(new Streams(InputStream.nullInputStream(), failing), new PrintWriter(err, true), line);
     }
 
     @ParameterizedTest

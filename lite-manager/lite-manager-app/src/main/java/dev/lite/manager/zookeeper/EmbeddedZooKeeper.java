@@ -105,8 +105,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
     }
 
     private void watch() {
-        Object unused =
-                revival.scheduleWithFixedDelay(this::revive, REVIVAL_MS, REVIVAL_MS, TimeUnit.MILLISECONDS);
+        Object unused = revival.scheduleWithFixedDelay(this::revive, REVIVAL_MS, REVIVAL_MS, TimeUnit.MILLISECONDS);
     }
 
     /** Starts a server that has ended again. */

@@ -78,8 +78,8 @@ public final class LiteLogs implements AutoCloseable {
         AtomicReference<@Nullable LmrHandle> made = new AtomicReference<>();
         boolean done = false;
         try {
-            LiteLog log = initialize(name, spec, made, () -> lite.memory()
-                    .malloc(metadata(name, spec, placement(spec))));
+            LiteLog log =
+                    initialize(name, spec, made, () -> lite.memory().malloc(metadata(name, spec, placement(spec))));
             done = true;
             return log;
         } finally {
