@@ -9,9 +9,13 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Comparator;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Prints the end of a log, and what is added to it, also in the next file. Used by one thread. */
@@ -23,16 +27,19 @@ final class LogTail {
     private final int lines;
     private final boolean follow;
     private final PrintWriter out;
+    private final Consumer<String> notes;
 
     /**
      * @param lines how many of the last lines are printed at first
      * @param follow whether to continue with new lines until the thread is interrupted
+     * @param notes gets a line if earlier lines are in another file
      */
-    LogTail(Path log, int lines, boolean follow, PrintWriter out) {
+    LogTail(Path log, int lines, boolean follow, PrintWriter out, Consumer<String> notes) {
         this.log = log;
         this.lines = lines;
         this.follow = follow;
         this.out = out;
+        this.notes = notes;
     }
 
     /** Prints. */
@@ -79,7 +86,22 @@ final class LogTail {
 
     private long printEnd(RandomAccessFile file) throws IOException {
         long end = file.length();
-        return print(file, startOfLastLines(file, end), end);
+        long start = startOfLastLines(file, end);
+        if (start == 0 && lines > 0) {
+            previous().ifPresent(earlier -> notes.accept("Earlier lines are in " + earlier));
+        }
+        return print(file, start, end);
+    }
+
+    /** The compressed file that the process wrote before this one. */
+    private Optional<Path> previous() throws IOException {
+        try (Stream<Path> files = Files.list(log.toAbsolutePath().getParent())) {
+            return files.filter(file -> {
+                        String name = file.getFileName().toString();
+                        return name.startsWith(log.getFileName() + ".") && name.endsWith(".gz");
+                    })
+                    .max(Comparator.comparingLong(file -> file.toFile().lastModified()));
+        }
     }
 
     /** The position of the first of the last lines, searched from the end block by block. */

@@ -39,7 +39,7 @@ final class LogsCommand extends LocalCommand.OfProcess {
             if (Files.exists(output) && Files.size(output) > 0) {
                 print(err(), "%s also printed something outside of its log: %s".formatted(process, output));
             }
-            new LogTail(log, lines, follow, out()).print();
+            new LogTail(log, lines, follow, out(), note -> print(err(), note)).print();
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read %s: %s".formatted(log, e.getMessage()), e);
         }

@@ -10,6 +10,9 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -22,6 +25,7 @@ class LogsTest {
     Path directory;
 
     private final StringWriter text = new StringWriter();
+    private final List<String> notes = new CopyOnWriteArrayList<>();
     private Path log;
 
     @BeforeEach
@@ -39,7 +43,7 @@ class LogsTest {
     }
 
     private LogTail tail(int lines, boolean follow) {
-        return new LogTail(log, lines, follow, new PrintWriter(text, true));
+        return new LogTail(log, lines, follow, new PrintWriter(text, true), notes::add);
     }
 
     @Test
@@ -57,6 +61,23 @@ class LogsTest {
         Files.writeString(log, "without an end", StandardOpenOption.APPEND);
         tail(2, false).print();
         assertThat(text.toString()).isEqualTo(lines(2999, 3000) + "without an end");
+    }
+
+    /** A process begins a new file every day. */
+    @Test
+    void theFileWithEarlierLinesIsNamedIfThereAreFewerThanAskedFor() throws IOException {
+        Files.writeString(log, lines(0, 3));
+        tail(9, false).print();
+        assertThat(notes).as("there is no other file").isEmpty();
+        for (int file = 8; file <= 10; file++) {
+            Path earlier = Files.createFile(log.resolveSibling("node-1.log.2026-11-29.%d.gz".formatted(file)));
+            Files.setLastModifiedTime(earlier, FileTime.fromMillis(1000L * file));
+        }
+        Files.createFile(log.resolveSibling("node-10.log.2026-11-30.0.gz"));
+        tail(2, false).print();
+        assertThat(notes).as("there are enough lines").isEmpty();
+        tail(9, false).print();
+        assertThat(notes).containsExactly("Earlier lines are in " + log + ".2026-11-29.10.gz");
     }
 
     @Test
