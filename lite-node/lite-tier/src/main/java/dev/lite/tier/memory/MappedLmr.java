@@ -403,8 +403,13 @@ final class MappedLmr {
 
     private Consumer<@Nullable RuntimeException> afterPosted(Consumer<@Nullable RuntimeException> ended) {
         return failure -> {
-            endPosted();
-            ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
+            RuntimeException its = failure;
+            try {
+                endPosted();
+                its = failure instanceof LmrUnavailableException e ? named(e) : failure;
+            } finally { // also without memory for the name
+                ended.accept(its);
+            }
         };
     }
 

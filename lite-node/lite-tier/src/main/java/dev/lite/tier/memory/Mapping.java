@@ -730,8 +730,11 @@ public final class Mapping implements TierHandle {
         }
         long begun = admission.begin(false);
         return failure -> {
-            admission.end(false, length, begun);
-            ended.accept(failure);
+            try {
+                admission.end(false, length, begun);
+            } finally { // also without memory to count it
+                ended.accept(failure);
+            }
         };
     }
 

@@ -132,8 +132,8 @@ final class PendingAccesses {
                 RawMemory.copyTo(buffer.address, pending.access.local(), 0, pending.access.length());
             } catch (RuntimeException e) { // the caller's memory was closed, or is confined to another thread
                 failure = e;
-            } catch (InternalError e) { // or a file that was truncated
-                failure = new IllegalStateException("the destination of a read cannot be written: " + e, e);
+            } catch (Error e) { // or a file that was truncated
+                failure = failure(pending, "could not be copied to its destination", e);
             }
         }
         buffer.pending = null;
@@ -141,19 +141,37 @@ final class PendingAccesses {
         if (inTime && broken && pending.isRepeatable()) {
             startAgain(pending);
         } else if (inTime) {
-            pending.ended.accept(broken ? posts.lost(pending.peer, pending.operation()) : failure);
+            pending.ended.accept(broken ? lost(pending) : failure);
+        }
+    }
+
+    /** Its connection broke. */
+    private RuntimeException lost(PendingAccess pending) {
+        try {
+            return posts.lost(pending.peer, pending.operation());
+        } catch (RuntimeException | Error e) { // nobody else ends it
+            return Unrecoverable.undescribed(e);
+        }
+    }
+
+    /** An error, as the failure of an access: without an end, its caller would wait for ever. */
+    private static RuntimeException failure(PendingAccess pending, String what, Error why) {
+        if (!(why instanceof InternalError)) { // that of a truncated file concerns only this access
+            Unrecoverable.report(why);
+        }
+        try {
+            return new IllegalStateException("a %s %s: %s".formatted(pending.operation(), what, why), why);
+        } catch (RuntimeException | Error e) {
+            return Unrecoverable.undescribed(e);
         }
     }
 
     private void startAgain(PendingAccess pending) {
-        boolean started = false;
         try {
             TaskStart.virtual("lite-async", () -> goOn(pending));
-            started = true;
-        } finally {
-            if (!started) { // no memory for a thread, and nobody else ends it
-                pending.ended.accept(posts.lost(pending.peer, pending.operation()));
-            }
+        } catch (RuntimeException | Error e) { // no memory for a thread, and nobody else ends it
+            Unrecoverable.report(e);
+            pending.ended.accept(lost(pending));
         }
     }
 
@@ -164,11 +182,8 @@ final class PendingAccesses {
             repeat.transfer(pending.peer, pending.arena, pending.access, pending.deadline);
         } catch (RuntimeException e) {
             failure = e;
-        } catch (InternalError e) { // the caller's memory is a file that was truncated, as in finish()
-            failure = new IllegalStateException("the memory of a %s failed: %s".formatted(pending.operation(), e), e);
-        } catch (Error e) { // without an end, its caller would wait for ever
-            Unrecoverable.report(e);
-            failure = new IllegalStateException("a repeated %s failed: %s".formatted(pending.operation(), e), e);
+        } catch (Error e) { // such as: the caller's memory is a file that was truncated
+            failure = failure(pending, "failed when it was repeated", e);
         }
         pending.ended.accept(failure);
     }
@@ -177,13 +192,17 @@ final class PendingAccesses {
     private void sweep() {
         for (BounceBuffer buffer : buffers.all()) {
             PendingAccess pending = buffer.pending;
-            if (pending == null) {
+            if (pending == null || pending.isClaimed()) {
                 continue;
             }
             if (!pending.deadline.passed()) {
                 sweeper.sweepAfter(pending.deadline.endNs());
-            } else if (pending.claim()) {
-                pending.ended.accept(Posts.late(pending.peer, pending.operation(), pending.deadline));
+                continue;
+            }
+            // First: without memory for it, a later sweep ends the access.
+            RuntimeException late = Posts.late(pending.peer, pending.operation(), pending.deadline);
+            if (pending.claim()) {
+                pending.ended.accept(late);
             }
         }
     }

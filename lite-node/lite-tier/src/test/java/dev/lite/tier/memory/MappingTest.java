@@ -22,6 +22,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.testing.Waits;
+import dev.lite.tier.Access;
 import dev.lite.tier.Admission;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
@@ -38,6 +39,7 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
@@ -59,6 +61,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class MappingTest {
     private static final UUID ARENA = new UUID(1, 2);
     private static final int ALL = Permission.toBits(EnumSet.allOf(Permission.class));
+
+    private static final long FOR_LONG_NS = Waits.seconds(60).toNanos();
 
     private final Arena arena = Arena.ofShared();
     private final FakeOwner owner = new FakeOwner();
@@ -478,6 +482,42 @@ class MappingTest {
         owner.ofPriority = recording(RemoteMemory.class, asked, null);
         BulkOperations.copy(false, here, 0, elsewhere, 0, 64, true, Deadline.in(Waits.seconds(60)));
         assertThat(asked).containsExactly("isLimited false", "write 1");
+    }
+
+    /** Else its caller would wait for ever. */
+    @Test
+    void aTransferThatNoThreadWaitsForEndsAlsoIfThereIsNoMemoryToCountIt() {
+        Mapping elsewhere =
+                mapping(4096, 62, List.of(new Share(1, ARENA, List.of(new Run(0, 4096, 0)))), node -> 0, ALL, null);
+        AtomicReference<@Nullable Consumer<@Nullable RuntimeException>> posted = new AtomicReference<>();
+        owner.admission = Admission.class.cast(Proxy.newProxyInstance(
+                Admission.class.getClassLoader(), new Class<?>[] {Admission.class}, (proxy, method, arguments) -> {
+                    return switch (method.getName()) {
+                        case "isLimited" -> false;
+                        case "begin" -> 1L;
+                        default -> throw new OutOfMemoryError("on purpose");
+                    };
+                }));
+        owner.ofPriority = RemoteMemory.class.cast(Proxy.newProxyInstance(
+                RemoteMemory.class.getClassLoader(),
+                new Class<?>[] {RemoteMemory.class},
+                (proxy, method, arguments) -> {
+                    if (method.getName().equals("mayWait")) {
+                        return false;
+                    }
+                    @SuppressWarnings("unchecked")
+                    Consumer<@Nullable RuntimeException> ended =
+                            (Consumer<@Nullable RuntimeException>) arguments[arguments.length - 1];
+                    posted.set(ended);
+                    return true;
+                }));
+        AtomicInteger ends = new AtomicInteger();
+        Access read = Access.read(0, arena.allocate(8));
+        assertThat(elsewhere.tryStart(read, FOR_LONG_NS, false, failure -> ends.incrementAndGet()))
+                .isTrue();
+        Consumer<@Nullable RuntimeException> its = Objects.requireNonNull(posted.get());
+        assertThatThrownBy(() -> its.accept(null)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(ends).hasValue(1);
     }
 
     @ParameterizedTest

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteStatistics.Count;
 import dev.lite.api.LiteStatistics.Kind;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
@@ -26,6 +27,7 @@ import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Hello;
+import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
 import java.io.IOException;
@@ -40,6 +42,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -201,9 +204,31 @@ class PostedMemoryTest {
     /** Else the end of a session, which interrupts its operations, leaves threads that poll without a pause until their deadlines. */
     @Test
     void anInterruptEndsAnOperationWhoseConnectionIsBusy() throws IOException {
+        AtomicBoolean going = new AtomicBoolean(true);
+        withTwoSteppedNodes(going, (memory, far) -> {
+            memory.fetchAdd(1, far.id(), word(far), 0, soon()); // connects
+            going.set(false);
+            CompletableFuture<Long> first = new CompletableFuture<>();
+            assertThat(tryAtomic(memory, far, Operation.FETCH_ADD, 1, 0, first)).isTrue();
+            AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+            Thread second = Thread.ofPlatform()
+                    .start(() -> failure.set(catchThrowable(
+                            () -> memory.fetchAdd(1, far.id(), word(far), 1, Deadline.in(Waits.seconds(5))))));
+            Waits.until("it waits", () -> second.getState() == Thread.State.TIMED_WAITING);
+            second.interrupt();
+            Waits.join(second);
+            going.set(true);
+            Waits.until("the first one has ended", first::isDone);
+            assertThat(failure.get())
+                    .isInstanceOf(LmrUnavailableException.class)
+                    .hasMessageContaining("interrupted");
+        });
+    }
+
+    /** Nodes whose connection takes one post at a time. Nothing moves while it is not going. */
+    private void withTwoSteppedNodes(AtomicBoolean going, BiConsumer<PostedMemory, NodeArena> test) throws IOException {
         SimulatedNetwork network = new SimulatedNetwork(
                 SimulatedOptions.seeded(seed()).withQueueDepth(1).withSteps());
-        AtomicBoolean going = new AtomicBoolean(true);
         AtomicBoolean over = new AtomicBoolean();
         Thread clock = Thread.ofPlatform().start(() -> {
             while (!over.get()) {
@@ -213,25 +238,7 @@ class PostedMemoryTest {
             }
         });
         try {
-            withTwoNodes(network.provider(), (memory, far) -> {
-                memory.fetchAdd(1, far.id(), word(far), 0, soon()); // connects
-                going.set(false);
-                CompletableFuture<Long> first = new CompletableFuture<>();
-                assertThat(tryAtomic(memory, far, Operation.FETCH_ADD, 1, 0, first))
-                        .isTrue();
-                AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
-                Thread second = Thread.ofPlatform()
-                        .start(() -> failure.set(catchThrowable(
-                                () -> memory.fetchAdd(1, far.id(), word(far), 1, Deadline.in(Waits.seconds(5))))));
-                Waits.until("it waits", () -> second.getState() == Thread.State.TIMED_WAITING);
-                second.interrupt();
-                Waits.join(second);
-                going.set(true);
-                Waits.until("the first one has ended", first::isDone);
-                assertThat(failure.get())
-                        .isInstanceOf(LmrUnavailableException.class)
-                        .hasMessageContaining("interrupted");
-            });
+            withTwoNodes(network.provider(), test);
         } finally {
             going.set(true);
             over.set(true);
@@ -267,6 +274,98 @@ class PostedMemoryTest {
                 assertThat(ends).hasValue(0);
                 assertThat(after).isEqualTo(before);
             }
+        });
+    }
+
+    private interface Broken {
+        /** Takes away what describes the failure of a transfer. Returns what gives it back. */
+        Runnable make(PendingAccesses pending);
+    }
+
+    private void asynchronousTransfer(Operation operation, Broken broken) throws IOException {
+        AtomicBoolean going = new AtomicBoolean(true);
+        withTwoSteppedNodes(going, (memory, far) -> {
+            memory.fetchAdd(1, far.id(), word(far), 0, soon()); // connects
+            going.set(false);
+            Access access =
+                    new Access(operation, word(far), 0, 0, Arena.ofAuto().allocate(8, 8));
+            CompletableFuture<@Nullable RuntimeException> ended = new CompletableFuture<>();
+            Deadline late = Deadline.in(Waits.seconds(60));
+            assertThat(memory.tryStart(1, far.id(), access, late, false, ended::complete))
+                    .isTrue();
+            Runnable repair = broken.make(Inside.field(memory, "pending", PendingAccesses.class));
+            Peer peer = Inside.field(memory, "links", PeerLinks.class).peer(1);
+            Objects.requireNonNull(peer).endpoint().close();
+            going.set(true);
+            assertThat(ended).succeedsWithin(Waits.seconds(10)).isNotNull().isNotInstanceOf(LiteException.class);
+            repair.run();
+        });
+    }
+
+    /** Else its caller would wait for ever. */
+    @SuppressWarnings("NullAway")
+    @Test
+    void anAsynchronousTransferWhoseConnectionBreaksEndsAlsoIfThereIsNoMemoryToSayWhy() throws IOException {
+        asynchronousTransfer(Operation.FETCH_ADD, pending -> {
+            Posts posts = Inside.field(pending, "posts", Posts.class);
+            PeerLinks links = Inside.field(posts, "links", PeerLinks.class);
+            Inside.set(posts, "links", null);
+            return () -> Inside.set(posts, "links", links);
+        });
+    }
+
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class Undescribed extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
+    /** Likewise. */
+    @Test
+    void anAsynchronousTransferThatIsRepeatedEndsAlsoIfThereIsNoMemoryToSayWhyItFailed() throws IOException {
+        asynchronousTransfer(Operation.READ, pending -> {
+            PendingAccesses.Repeat failing = (former, arena, access, deadline) -> {
+                throw new Undescribed();
+            };
+            PendingAccesses.Repeat usual = Inside.field(pending, "repeat", PendingAccesses.Repeat.class);
+            Inside.set(pending, "repeat", failing);
+            return () -> Inside.set(pending, "repeat", usual);
+        });
+    }
+
+    /** Likewise. */
+    @SuppressWarnings("NullAway")
+    @Test
+    void anAsynchronousTransferEndsAfterItsDeadlineAsSoonAsThereIsMemoryToSaySo() throws IOException {
+        AtomicBoolean going = new AtomicBoolean(true);
+        withTwoSteppedNodes(going, (memory, far) -> {
+            memory.fetchAdd(1, far.id(), word(far), 0, soon()); // connects
+            going.set(false);
+            Deadline deadline = Deadline.in(Waits.seconds(0.5));
+            CompletableFuture<@Nullable RuntimeException> ended = new CompletableFuture<>();
+            Access access = new Access(
+                    Operation.FETCH_ADD, word(far), 0, 0, Arena.ofAuto().allocate(8, 8));
+            assertThat(memory.tryStart(1, far.id(), access, deadline, false, ended::complete))
+                    .isTrue();
+            PendingAccess found = null;
+            for (BounceBuffer buffer :
+                    Inside.field(memory, "buffers", BounceBuffers.class).all()) {
+                PendingAccess its = buffer.pending;
+                found = its == null ? found : its;
+            }
+            PendingAccess one = Objects.requireNonNull(found);
+            Peer peer = one.peer;
+            Inside.set(one, "peer", null);
+            DeadlineSweeper sweeper = Inside.field(
+                    Inside.field(memory, "pending", PendingAccesses.class), "sweeper", DeadlineSweeper.class);
+            Waits.until(
+                    "a sweep has failed, and another one follows",
+                    () -> Inside.field(sweeper, "firstNs", Long.class) - deadline.endNs() > 0);
+            Inside.set(one, "peer", peer);
+            assertThat(ended).succeedsWithin(Waits.seconds(10)).isInstanceOf(LiteTimeoutException.class);
         });
     }
 

@@ -8,6 +8,11 @@ import java.lang.Thread.UncaughtExceptionHandler;
  * caught, so that a process that is only a node can end and start again.
  */
 public final class Unrecoverable {
+    /** Made in advance, so without a stack trace. Keeps nothing that is noted at it. */
+    @SuppressWarnings("StaticAssignmentOfThrowable") // there may be no memory on demand
+    private static final RuntimeException UNDESCRIBED =
+            new RuntimeException("it failed, and there was no memory to say why", null, false, false) {};
+
     private Unrecoverable() {}
 
     /** Whether a failure is such an error. A stack overflow is not: it ends the operation that caused it. */
@@ -30,6 +35,17 @@ public final class Unrecoverable {
                 }
             }
         }
+    }
+
+    /**
+     * How an operation ends whose failure could not be described, for example because there is no memory for an
+     * exception. Needs no memory: an operation that nobody else ends must end all the same. Reports like {@link #report}.
+     *
+     * @param why the description failed
+     */
+    public static RuntimeException undescribed(Throwable why) {
+        report(why);
+        return why instanceof RuntimeException failure ? failure : UNDESCRIBED;
     }
 
     /**
