@@ -131,7 +131,7 @@ final class ShmConnector implements Connector<ShmEndpoint> {
             }
         } catch (RuntimeException | Error e) { // the handler may know the endpoint, whose end nobody would notice
             Unrecoverable.report(e);
-            endpoint.lost("%s: %s".formatted(peer, e.getMessage()), FabricError.FLUSHED);
+            endpoint.lost(peer, e);
         }
     }
 

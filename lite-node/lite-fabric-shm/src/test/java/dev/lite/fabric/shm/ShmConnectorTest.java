@@ -28,9 +28,23 @@ class ShmConnectorTest {
 
     private final List<String> calls = new ArrayList<>();
 
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class Undescribed extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
     /** It fails once, when the connection is made. */
     private static final class FailingDriver implements Connections.Driver<ShmEndpoint, ShmLink> {
-        final AtomicBoolean fails = new AtomicBoolean(true);
+        private final AtomicBoolean fails = new AtomicBoolean(true);
+        private final Error failure;
+
+        FailingDriver(Error failure) {
+            this.failure = failure;
+        }
 
         @Override
         public void opened(ShmEndpoint endpoint, ShmLink link) {
@@ -58,7 +72,7 @@ class ShmConnectorTest {
         @Override
         public void wake() {
             if (fails.getAndSet(false)) {
-                throw new OutOfMemoryError("no memory left, on purpose");
+                throw failure;
             }
         }
     }
@@ -139,8 +153,19 @@ class ShmConnectorTest {
     /** Nobody would notice the end of its peer, and its place would stay taken. */
     @Test
     void anAcceptedConnectionEndsIfItsThreadFails() {
+        assertThat(endOfAConnectionWhoseThreadFails(new OutOfMemoryError("no memory left, on purpose")))
+                .endsWith("no memory left, on purpose");
+    }
+
+    /** Likewise. */
+    @Test
+    void anAcceptedConnectionEndsAlsoIfThereIsNoMemoryToSayWhyItsThreadFailed() {
+        assertThat(endOfAConnectionWhoseThreadFails(new Undescribed())).startsWith("disconnected: the peer (process ");
+    }
+
+    private String endOfAConnectionWhoseThreadFails(Error failure) {
         var connections = new Connections<ShmEndpoint, ShmLink>(
-                "shm", "a", new ConnectionLimits(1, 10_000), new Recorder(), new FailingDriver());
+                "shm", "a", new ConnectionLimits(1, 10_000), new Recorder(), new FailingDriver(failure));
         Path address = directory.resolve("socket");
         try (var memory = SharedMemory.createMemfd("arena", TestNode.MEMORY_BYTES);
                 var doorbell = Doorbell.create();
@@ -162,8 +187,9 @@ class ShmConnectorTest {
 
                 assertThat(calls).hasSize(2);
                 assertThat(calls.getFirst()).isEqualTo("accepted");
-                assertThat(calls.getLast()).startsWith("disconnected: ").endsWith("no memory left, on purpose");
+                assertThat(calls.getLast()).startsWith("disconnected: ");
                 assertThat(connections.accept()).as("a place for another one").isNotNull();
+                return calls.getLast();
             } finally {
                 boolean alone = connections.close();
                 assertThat(alone).as("no thread is left").isTrue();

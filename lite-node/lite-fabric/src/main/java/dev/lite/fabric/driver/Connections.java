@@ -9,9 +9,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 import java.util.function.Predicate;
@@ -67,6 +65,19 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         void wake();
     }
 
+    /** Work for the poll role. */
+    private static final class Step {
+        /** Returns how many calls of the handler it made. */
+        final IntSupplier work;
+
+        @Nullable
+        Step next; // guarded by the connections
+
+        Step(IntSupplier work) {
+            this.work = work;
+        }
+    }
+
     private final String fabric;
     private final String node;
     private final ConnectionLimits limits;
@@ -74,17 +85,18 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private final Driver<E, L> driver;
     private final Consumer<Thread> starter;
 
-    /** Work for the poll role; each step returns how many calls of the handler it made. */
-    private final Queue<IntSupplier> steps = new ConcurrentLinkedQueue<>();
-
     // Written under this object's lock.
+    /** The steps for the poll role. */
+    private volatile @Nullable Step firstStep;
+
+    private @Nullable Step lastStep;
     private volatile @Nullable Connector<E> connector;
     private volatile boolean closed;
     private final Set<E> endpoints = new HashSet<>();
     private final Set<Thread> threads = new HashSet<>();
 
     /** Poll role: ended endpoints that are being flushed. */
-    private final ArrayDeque<E> ending = new ArrayDeque<>();
+    private final ArrayDeque<E> ending;
 
     /**
      * @param fabric the driver's name, for thread names
@@ -109,6 +121,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         this.limits = limits;
         this.handler = handler;
         this.driver = driver;
+        this.ending = new ArrayDeque<>(limits.connectionsMax() + 1); // an end should need no memory
     }
 
     /** The local node's name. */
@@ -173,6 +186,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         if (current == null || closed) {
             throw new IllegalStateException("cannot connect: the fabric is closed or has no memory registered");
         }
+        String failed = "cannot connect to " + address;
         E endpoint = create(current, false);
         if (!add(endpoint)) {
             endpoint.lost(limitReached(), FabricError.FLUSHED);
@@ -180,25 +194,25 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         }
         try {
             // refused: close() ends the endpoint
-            boolean unused = run("connect", () -> connect(current, endpoint, address));
+            boolean unused = run("connect", () -> connect(current, endpoint, address, failed));
         } catch (RuntimeException | Error e) { // such as: no memory for another thread
-            failed(endpoint, address, e);
+            failed(endpoint, failed, e);
         }
         return endpoint;
     }
 
-    private void connect(Connector<E> current, E endpoint, String address) {
+    private void connect(Connector<E> current, E endpoint, String address, String failed) {
         try {
             current.connect(endpoint, address, handshakeDeadline());
         } catch (RuntimeException | Error e) {
             // Catches anything, even what a bug in the driver causes, because every endpoint must end.
-            failed(endpoint, address, e);
+            failed(endpoint, failed, e);
         }
     }
 
-    private void failed(E endpoint, String address, Throwable e) {
+    private void failed(E endpoint, String what, Throwable e) {
         Unrecoverable.report(e);
-        endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
+        endpoint.lost(what, e);
     }
 
     /**
@@ -220,8 +234,9 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
 
     private E create(Connector<E> current, boolean accepted) {
         E endpoint = current.create(accepted);
+        Step end = new Step(() -> ended(endpoint)); // now: without memory at its end, nobody would learn of that
         endpoint.whenEnded(() -> {
-            boolean unused = offer(() -> ended(endpoint)); // refused when closed: close() calls the handler
+            boolean unused = offer(end); // refused when closed: close() calls the handler
         });
         return endpoint;
     }
@@ -254,7 +269,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     public boolean ready(E endpoint, L link) {
         boolean queued = false;
         try {
-            queued = queue(() -> opened(endpoint, link));
+            queued = queue(new Step(() -> opened(endpoint, link)));
         } finally {
             if (!queued) { // also without memory for it
                 driver.discard(link);
@@ -322,13 +337,13 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
      * @return false if this is closed; then the task does not run
      */
     public boolean inPollRole(Runnable task) {
-        return offer(() -> {
+        return offer(new Step(() -> {
             task.run();
             return 0;
-        });
+        }));
     }
 
-    private boolean offer(IntSupplier step) {
+    private boolean offer(Step step) {
         boolean queued = queue(step);
         if (queued) {
             driver.wake();
@@ -336,24 +351,50 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return queued;
     }
 
-    private synchronized boolean queue(IntSupplier step) {
-        return !closed && steps.add(step);
+    private synchronized boolean queue(Step step) {
+        if (closed) {
+            return false;
+        }
+        Step last = lastStep;
+        if (last == null) {
+            firstStep = step;
+        } else {
+            last.next = step;
+        }
+        lastStep = step;
+        return true;
+    }
+
+    private @Nullable Step takeStep() {
+        return firstStep == null ? null : removeStep();
+    }
+
+    private synchronized @Nullable Step removeStep() {
+        Step step = firstStep;
+        if (step != null) {
+            firstStep = step.next;
+            step.next = null; // an endpoint keeps its step
+            if (firstStep == null) {
+                lastStep = null;
+            }
+        }
+        return step;
     }
 
     /** Poll role: whether {@link #poll} has something to do. */
     public boolean hasWork() {
-        return !steps.isEmpty() || !ending.isEmpty();
+        return firstStep != null || !ending.isEmpty();
     }
 
     /** Poll role: reports connections that opened or ended to the handler, in at most {@code limit} calls. Returns how many. */
     public int poll(int limit) {
         int handed = 0;
         while (handed < limit && !closed) {
-            IntSupplier step = steps.poll();
+            Step step = takeStep();
             if (step == null) {
                 break;
             }
-            handed += step.getAsInt();
+            handed += step.work.getAsInt();
         }
         return ending.isEmpty() ? handed : handed + flushEnded(limit - handed);
     }
@@ -369,7 +410,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         } catch (RuntimeException | Error e) { // the system may refuse to watch one more socket, for example
             Unrecoverable.report(e);
             driver.discard(link);
-            endpoint.lost("the connection cannot be used: " + e.getMessage(), FabricError.FLUSHED);
+            endpoint.lost("the connection cannot be used", e);
             return 0;
         }
         if (!endpoint.open(link)) {
@@ -464,8 +505,8 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         }
         boolean alone = awaitThreads();
         // The handler is not called for queued connections any more; their links are discarded.
-        for (IntSupplier step = steps.poll(); step != null; step = steps.poll()) {
-            attempt(step);
+        for (Step step = takeStep(); step != null; step = takeStep()) {
+            attempt(step.work);
         }
         ending.clear();
         Deadline flushed = Deadline.in(CLOSE_TIMEOUT);

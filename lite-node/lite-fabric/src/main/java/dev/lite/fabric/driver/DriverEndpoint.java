@@ -135,6 +135,21 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         }
     }
 
+    /**
+     * {@link #lost(String, FabricError)} by a failure. Without memory to describe it, the endpoint ends all the same:
+     * nobody would end it later.
+     *
+     * @param what the reason without a description
+     */
+    public final void lost(String what, Throwable why) {
+        String reason = what;
+        try {
+            reason = "%s: %s".formatted(what, why.getMessage());
+        } finally {
+            lost(reason, FabricError.FLUSHED);
+        }
+    }
+
     /** Why the endpoint ended; null if it has not ended. Any thread. */
     public final @Nullable End end() {
         return end.get();

@@ -1,6 +1,5 @@
 package dev.lite.fabric.driver;
 
-import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricKeys;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatedLines;
@@ -197,7 +196,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
             boolean unused = connections.ready(endpoint, link);
         } catch (RuntimeException | Error e) { // such as: no memory
             Unrecoverable.report(e);
-            endpoint.lost("the connection cannot be used: " + e.getMessage(), FabricError.FLUSHED);
+            endpoint.lost("the connection cannot be used", e);
         }
     }
 

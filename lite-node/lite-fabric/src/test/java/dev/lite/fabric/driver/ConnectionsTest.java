@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.os.waiting.Deadline;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -19,6 +21,9 @@ import org.junit.jupiter.api.Test;
 
 /** The life cycle of connections, with endpoints that have outstanding posts but no transport. */
 class ConnectionsTest {
+    /** An object with two references. */
+    private static final long REASON_BYTES = 32;
+
     private final List<String> calls = new ArrayList<>();
     private final List<String> discarded = new ArrayList<>();
     private final Recorder handler = new Recorder();
@@ -39,6 +44,15 @@ class ConnectionsTest {
         @Override
         public long remoteBytes() {
             return 4096;
+        }
+    }
+
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class Undescribed extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
         }
     }
 
@@ -108,6 +122,9 @@ class ConnectionsTest {
             if (address.equals("defect")) {
                 throw new AssertionError("not even an exception");
             }
+            if (address.equals("undescribed")) {
+                throw new Undescribed();
+            }
         }
 
         @Override
@@ -122,6 +139,9 @@ class ConnectionsTest {
         public void opened(FakeEndpoint endpoint, FakeLink link) {
             if (link.name().equals("defect")) {
                 throw new IllegalStateException("no descriptor can be watched any more");
+            }
+            if (link.name().equals("undescribed")) {
+                throw new Undescribed();
             }
             calls.add("opened");
         }
@@ -328,6 +348,49 @@ class ConnectionsTest {
         assertThat(driver.connecting.await(10, TimeUnit.SECONDS)).isTrue();
         assertThat(connections.poll(100)).isEqualTo(1);
         assertThat(calls).containsExactly("finished", "disconnected: cannot connect to defect: not even an exception");
+    }
+
+    /** Likewise. */
+    @Test
+    void aConnectEndsAlsoIfThereIsNoMemoryToSayWhyItFailed() throws InterruptedException {
+        connections.start(driver);
+        FakeEndpoint unused = connections.connect("undescribed");
+
+        assertThat(driver.connecting.await(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(connections.poll(100)).isEqualTo(1);
+        assertThat(calls).containsExactly("finished", "disconnected: cannot connect to undescribed");
+    }
+
+    /** Likewise. */
+    @Test
+    void aConnectionThatCannotBeOpenedEndsAlsoIfThereIsNoMemoryToSayWhy() {
+        connections.start(driver);
+        FakeEndpoint endpoint = connections.connect("somewhere");
+        assertThat(connections.ready(endpoint, new FakeLink("undescribed"))).isTrue();
+
+        assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> connections.poll(100));
+        assertThat(connections.poll(100)).isEqualTo(1);
+        assertThat(calls).containsExactly("finished", "disconnected: the connection cannot be used");
+    }
+
+    /**
+     * Else its posts would never end, and the node would never connect to that peer again. Only the reason is
+     * allocated, which is known only then.
+     */
+    @Test
+    void theEndOfAConnectionNeedsAlmostNoMemory() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        connections.start(driver);
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 20; i++) { // the first ones link the code
+            FakeEndpoint endpoint = open();
+            assertThat(connections.poll(100)).isEqualTo(1);
+            long before = threads.getCurrentThreadAllocatedBytes();
+            endpoint.lost("the peer is gone", FabricError.FLUSHED);
+            least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+            assertThat(connections.poll(100)).isEqualTo(1);
+        }
+        assertThat(least).isLessThanOrEqualTo(REASON_BYTES);
     }
 
     /** The tier has the endpoint then, and waits for its end. */
