@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -529,9 +530,17 @@ public final class PeerLinks implements AutoCloseable {
             try {
                 news.accept(listener);
             } catch (RuntimeException | Error e) {
-                Unrecoverable.report(e);
-                log.error("{} failed at the news of a connection", listener, e);
+                failed(listener, e);
             }
+        }
+    }
+
+    private static void failed(PeerListener listener, Throwable why) {
+        try {
+            Unrecoverable.report(why);
+            log.error("{} failed at the news of a connection", listener, why);
+        } catch (RuntimeException | Error e) {
+            // no memory for a line: the others must get the news
         }
     }
 
@@ -545,6 +554,18 @@ public final class PeerLinks implements AutoCloseable {
 
         @Override
         public void connected(FabricEndpoint endpoint, boolean accepted) {
+            boolean greeted = false;
+            try {
+                greet(endpoint);
+                greeted = true;
+            } finally {
+                if (!greeted) { // for example no memory: else nobody would use the connection, or make another one
+                    endpoint.close();
+                }
+            }
+        }
+
+        private void greet(FabricEndpoint endpoint) {
             Hello hello;
             try {
                 hello = Hello.decode(endpoint.hello());
@@ -568,6 +589,18 @@ public final class PeerLinks implements AutoCloseable {
         }
 
         /** A node has admitted a connection that this node has admitted, too: from now on it is used. */
+        private void admitted(Peer peer) {
+            boolean joined = false;
+            try {
+                join(peer);
+                joined = true;
+            } finally {
+                if (!joined) { // likewise
+                    peer.endpoint().close();
+                }
+            }
+        }
+
         private void join(Peer peer) {
             peer.setAdmitted();
             FabricEndpoint endpoint = peer.endpoint();
@@ -656,26 +689,44 @@ public final class PeerLinks implements AutoCloseable {
 
         @Override
         public void disconnected(FabricEndpoint endpoint, String reason) {
-            if (endpoint.attachment() instanceof Peer peer && peer.hasAdmitted()) {
-                peers.remove(peer);
-                try {
-                    peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name the reason
-                    log.info(
-                            "disconnected node={} id={} fabric={} reason=\"{}\"",
-                            peer.hello().node(),
-                            peer.id(),
-                            fabric,
-                            reason);
-                } finally { // also without memory for that: calls wait for it
-                    notifyListeners(listener -> listener.peerDisconnected(peer, reason));
+            Peer peer = endpoint.attachment() instanceof Peer its ? its : null;
+            try {
+                if (peer != null && peer.hasAdmitted()) {
+                    ended(peer, reason);
                 }
+            } finally { // also without memory for that: else this node would not connect again, and an epoch wait for
+                // ever
+                forget(endpoint, peer, reason);
             }
+        }
+
+        private void ended(Peer peer, String reason) {
+            peers.remove(peer);
+            try {
+                peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name the reason
+                log.info(
+                        "disconnected node={} id={} fabric={} reason=\"{}\"",
+                        peer.hello().node(),
+                        peer.id(),
+                        fabric,
+                        reason);
+            } finally { // also without memory for that: calls wait for it
+                notifyListeners(listener -> listener.peerDisconnected(peer, reason));
+            }
+        }
+
+        private void forget(FabricEndpoint endpoint, @Nullable Peer peer, String reason) {
             lock.lock();
             try {
-                linked.removeIf(peer -> peer.endpoint() == endpoint);
-                for (Map.Entry<Integer, FabricEndpoint> entry : List.copyOf(connecting.entrySet())) {
+                if (peer != null) {
+                    linked.remove(peer);
+                }
+                Iterator<Map.Entry<Integer, FabricEndpoint>> all =
+                        connecting.entrySet().iterator();
+                while (all.hasNext()) {
+                    Map.Entry<Integer, FabricEndpoint> entry = all.next();
                     if (entry.getValue() == endpoint) {
-                        connecting.remove(entry.getKey());
+                        all.remove();
                         peers.noteTrouble(entry.getKey(), reason);
                     }
                 }
@@ -689,7 +740,7 @@ public final class PeerLinks implements AutoCloseable {
         public void immediate(FabricEndpoint endpoint, int immediate) {
             if (endpoint.attachment() instanceof Peer peer) {
                 if (!peer.hasAdmitted()) {
-                    join(peer); // nodes send nothing else before ADMITTED, but it may be overtaken
+                    admitted(peer); // nodes send nothing else before ADMITTED, but it may be overtaken
                 }
                 handlers.arrived(peer, immediate);
             }
