@@ -18,7 +18,6 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -34,6 +33,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -94,6 +94,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private final ReentrantReadWriteLock arenaInUse = new ReentrantReadWriteLock();
     private boolean closed; // guarded by arenaInUse
 
+    /** Makes room for messages that arrive; another one in tests. */
+    IntFunction<byte[]> memory = byte[]::new;
+
     /**
      * @param self this node's id
      * @param executor for the handlers; virtual threads
@@ -147,7 +150,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             handler(kind).handle(self, request.written(), reply);
             return reply.written();
         }
-        return await(node, post(node, kind, request, deadline), deadline);
+        return await(node, post(node, kind, request, true, deadline), deadline);
     }
 
     /**
@@ -169,8 +172,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                     RpcStatus.REFUSED, 0, "a control request to node %s failed".formatted(links.nameOf(node)), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new NodeUnreachableException("interrupted during a control request to node " + links.nameOf(node), e);
+            throw interrupted(node, e);
         }
+    }
+
+    private NodeUnreachableException interrupted(int node, @Nullable InterruptedException why) {
+        return new NodeUnreachableException("interrupted during a control request to node " + links.nameOf(node), why);
     }
 
     /**
@@ -182,10 +189,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
      * @throws LiteException if the request was not sent
      */
     public CompletableFuture<byte[]> begin(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
-        return post(node, kind, request, deadline);
+        return post(node, kind, request, false, deadline);
     }
 
-    private CompletableFuture<byte[]> post(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
+    /** @param waits whether this thread will wait for the reply; then an interrupt ends the sending, too */
+    private CompletableFuture<byte[]> post(
+            int node, ControlKind kind, ControlMessage request, boolean waits, Deadline deadline) {
         byte[] payload = request.toBytes();
         byte[] message = new byte[1 + payload.length];
         message[0] = kind.number();
@@ -196,20 +205,25 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         boolean sent = false;
         Post post;
         try {
-            post = send(peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
+            post = send(
+                    peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, waits, deadline);
             sent = post == Post.DONE || post == Post.ACCEPTED;
         } finally {
             if (!sent) {
                 ofPeer.giveBack(call);
             }
         }
-        if (!sent) {
-            throw post == Post.BUSY
-                    ? new LiteTimeoutException(deadline.expired(
-                            "posting a control request to node " + peer.hello().node()))
-                    : lost(peer);
+        if (sent) {
+            return call.reply;
         }
-        return call.reply;
+        if (post != Post.BUSY) {
+            throw lost(peer);
+        }
+        if (waits && Thread.currentThread().isInterrupted()) {
+            throw interrupted(node, null);
+        }
+        throw new LiteTimeoutException(deadline.expired(
+                "posting a control request to node " + peer.hello().node()));
     }
 
     private ControlHandler handler(ControlKind kind) {
@@ -221,13 +235,23 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         return handler;
     }
 
+    /** @param interruptible whether an interrupt ends it; else it continues without pauses then */
     private Post send(
-            Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
+            Peer peer,
+            ImmediateKind kind,
+            int slot,
+            int status,
+            long sequence,
+            byte[] message,
+            boolean interruptible,
+            Deadline deadline) {
         arenaInUse.readLock().lock();
         try {
             for (long pauseNs = BUSY_PAUSE_NS; ; pauseNs = Math.min(2 * pauseNs, BUSY_PAUSE_NS_MAX)) {
                 Post post = closed ? Post.CLOSED : trySend(peer, kind, slot, status, sequence, message);
-                if (post != Post.BUSY || deadline.passed()) {
+                if (post != Post.BUSY
+                        || deadline.passed()
+                        || (interruptible && Thread.currentThread().isInterrupted())) {
                     return post;
                 }
                 Polling.sleepNs(pauseNs);
@@ -278,18 +302,33 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         long address = area(peer.id()) + IN_REQUESTS + slot * (long) SLOT_BYTES;
         long sequence = RawMemory.getLong(address + 8);
         int length = RawMemory.getInt(address);
-        byte[] request = isLength(length) ? get(address, length) : null;
         try {
+            byte[] request = isLength(length) ? get(address, length) : null;
             executor.execute(() -> serve(peer, slot, sequence, length, request));
         } catch (RejectedExecutionException e) {
             log.debug(
                     "dropped a control request of node {}: this node stops",
                     peer.hello().node());
+        } catch (RuntimeException | Error e) { // for example no memory for a thread
+            peer.endpoint().close(); // nobody will answer it, so only that ends the use of its slot
+            throw e;
         }
     }
 
     /** @param request null if its length is invalid */
     private void serve(Peer peer, int slot, long sequence, int length, byte @Nullable [] request) {
+        boolean answered = false;
+        try {
+            answer(peer, slot, sequence, length, request);
+            answered = true;
+        } finally {
+            if (!answered) { // likewise
+                peer.endpoint().close();
+            }
+        }
+    }
+
+    private void answer(Peer peer, int slot, long sequence, int length, byte @Nullable [] request) {
         int status = STATUS_OK;
         byte[] reply;
         try {
@@ -310,7 +349,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             reply = WireError.bytes(RpcStatus.UNKNOWN, 0, "control request failed: " + e, BYTES_MAX);
         }
         // Until it is accepted or the connection ends: without an answer, the caller's slot is in use as long.
-        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, Deadline.in(FOR_EVER));
+        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, false, Deadline.in(FOR_EVER));
     }
 
     private byte[] carryOut(Peer peer, byte[] bytes) {
@@ -341,7 +380,14 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         long sequence = RawMemory.getLong(address + 8);
         int length = RawMemory.getInt(address);
         if (isLength(length)) {
-            ofPeer.answered(slot, sequence, RawMemory.getInt(address + 4), get(address, length));
+            byte[] reply;
+            try {
+                reply = get(address, length);
+            } catch (OutOfMemoryError e) { // no further reply comes
+                ofPeer.failed(slot, sequence, e);
+                throw e;
+            }
+            ofPeer.answered(slot, sequence, RawMemory.getInt(address + 4), reply);
         } else {
             String malformed = "a control reply of node %s has a length of %d bytes; the limit is %d"
                     .formatted(peer.hello().node(), length, BYTES_MAX);
@@ -396,8 +442,10 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         return length >= 0 && length <= BYTES_MAX;
     }
 
-    private static byte[] get(long address, int length) {
-        return RawMemory.all().asSlice(address + HEADER_BYTES, length).toArray(ValueLayout.JAVA_BYTE);
+    private byte[] get(long address, int length) {
+        byte[] message = memory.apply(length);
+        RawMemory.copyTo(address + HEADER_BYTES, MemorySegment.ofArray(message), 0, length);
+        return message;
     }
 
     /** One call that waits for its reply. */
@@ -474,7 +522,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             }
         }
 
-        void answered(int slot, long answered, int status, byte[] reply) {
+        /** Ends the use of the slot of a call with this number; null: there is none. */
+        private @Nullable Call end(int slot, long sequence) {
             Call call;
             lock.lock();
             try {
@@ -482,14 +531,39 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             } finally {
                 lock.unlock();
             }
-            if (call == null || call.sequence != answered) {
-                return;
+            if (call == null || call.sequence != sequence) {
+                return null;
             }
             giveBack(call);
+            return call;
+        }
+
+        /** There is a reply, which cannot be read. */
+        void failed(int slot, long answered, Throwable why) {
+            Call call = end(slot, answered);
+            if (call != null) {
+                call.reply.completeExceptionally(why);
+            }
+        }
+
+        void answered(int slot, long answered, int status, byte[] reply) {
+            Call call = end(slot, answered);
+            if (call == null) {
+                return;
+            }
             if (status == STATUS_OK) {
                 call.reply.complete(reply);
             } else {
                 call.reply.completeExceptionally(WireError.exception(status, reply, ""));
+            }
+        }
+
+        /** Why a call fails, which nobody else ends. */
+        private RuntimeException lostOrUndescribed() {
+            try {
+                return lost(peer);
+            } catch (RuntimeException | Error e) {
+                return Unrecoverable.undescribed(e);
             }
         }
 
@@ -500,7 +574,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                 freed.signalAll();
                 for (Call call : bySlot) {
                     if (call != null) {
-                        call.reply.completeExceptionally(lost(peer));
+                        call.reply.completeExceptionally(lostOrUndescribed());
                     }
                 }
             } finally {

@@ -4,19 +4,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.Post;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
@@ -28,6 +32,7 @@ import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.Poster;
 import dev.lite.tier.testing.InDevShm;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -37,6 +42,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -222,6 +228,117 @@ class ControlChannelTest {
                         .isThrownBy(() -> caller.channel.call(
                                 2, ControlKind.MEMSET, new ControlMessage(), Deadline.in(Waits.seconds(10))));
             }
+        }
+    }
+
+    /** Else the caller would wait until its deadline, and four such requests would use up the slots of a connection. */
+    private void failsAtOnceAndTheNextOnesAreServed(Runnable withoutMemory, Runnable withMemory) {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+            if (request.getInt() != 0) {
+                throw new Undescribed();
+            }
+        });
+        connect();
+        assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(0))).isNotNull();
+        for (int round = 0; round < 5; round++) { // more rounds than there are slots
+            withoutMemory.run();
+            assertThatExceptionOfType(LiteException.class)
+                    .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage().putInt(1)))
+                    .isNotInstanceOf(LiteTimeoutException.class);
+            withMemory.run();
+            assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(0))).isNotNull();
+        }
+    }
+
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class Undescribed extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
+    @Test
+    void aRequestForWhoseAnswerThereIsNoMemoryFailsAtOnceAndKeepsNoSlot() {
+        failsAtOnceAndTheNextOnesAreServed(() -> {}, () -> {});
+    }
+
+    @Test
+    void aRequestForWhichThereIsNoThreadFailsAtOnceAndKeepsNoSlot() {
+        Executor none = task -> {
+            throw new OutOfMemoryError("unable to create a thread, on purpose");
+        };
+        failsAtOnceAndTheNextOnesAreServed(
+                () -> Inside.set(server.channel, "executor", none),
+                () -> Inside.set(server.channel, "executor", server.executor));
+    }
+
+    @Test
+    void aRequestForWhichThereIsNoMemoryFailsAtOnceAndKeepsNoSlot() {
+        failsAtOnceAndTheNextOnesAreServed(
+                () -> server.channel.memory = ControlChannelTest::noMemory, () -> server.channel.memory = byte[]::new);
+    }
+
+    private static byte[] noMemory(int length) {
+        throw new OutOfMemoryError("no memory for %d bytes, on purpose".formatted(length));
+    }
+
+    /** Likewise. */
+    @Test
+    void aRequestForWhoseReplyThereIsNoMemoryFailsAtOnceAndKeepsNoSlot() {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+        connect();
+        Peer peer = caller.links.awaitPeer(0, soon());
+        for (int round = 0; round < 5; round++) { // more rounds than there are slots
+            caller.channel.memory = ControlChannelTest::noMemory;
+            assertThatExceptionOfType(RpcFailedException.class)
+                    .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage()));
+            caller.channel.memory = byte[]::new;
+            assertThat(call(ControlKind.MEMSET, new ControlMessage())).isNotNull();
+        }
+        assertThat(caller.links.peer(0)).isSameAs(peer);
+    }
+
+    /** Else work that other nodes do for this one would never end. */
+    @SuppressWarnings("NullAway")
+    @Test
+    void allRequestsOfAConnectionEndWithItAlsoIfThereIsNoMemoryToSayWhy() {
+        CountDownLatch end = new CountDownLatch(1);
+        server.channel.serve(ControlKind.LOCK_TURN, (node, request, reply) -> await(end));
+        connect();
+        Peer peer = caller.links.awaitPeer(0, soon());
+        List<CompletableFuture<byte[]>> both = List.of(
+                caller.channel.begin(0, ControlKind.LOCK_TURN, new ControlMessage(), soon()),
+                caller.channel.begin(0, ControlKind.LOCK_TURN, new ControlMessage(), soon()));
+        Inside.set(caller.channel, "links", null);
+        caller.channel.peerDisconnected(peer, "on purpose");
+        Inside.set(caller.channel, "links", caller.links);
+        assertThat(both).allMatch(CompletableFuture::isCompletedExceptionally);
+        end.countDown();
+    }
+
+    /** Else the end of a session, which interrupts its threads, leaves some that post without a pause for long. */
+    @Test
+    void anInterruptEndsARequestWhoseConnectionIsBusy() {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+        connect();
+        Peer peer = caller.links.awaitPeer(0, soon());
+        FabricEndpoint endpoint = peer.endpoint();
+        Object busy = Proxy.newProxyInstance(
+                FabricEndpoint.class.getClassLoader(),
+                new Class<?>[] {FabricEndpoint.class},
+                (self, method, arguments) ->
+                        method.getName().startsWith("writeImm") ? Post.BUSY : method.invoke(endpoint, arguments));
+        for (int round = 0; round < 5; round++) { // more rounds than there are slots
+            Inside.set(peer, "endpoint", busy);
+            Thread.currentThread().interrupt();
+            assertThatExceptionOfType(NodeUnreachableException.class)
+                    .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage()))
+                    .withMessageContaining("interrupted");
+            assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
+            Inside.set(peer, "endpoint", endpoint);
+            assertThat(call(ControlKind.MEMSET, new ControlMessage())).isNotNull();
         }
     }
 
