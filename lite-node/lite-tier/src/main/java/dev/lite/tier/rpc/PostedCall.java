@@ -3,6 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcClient;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.tier.Admission;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -66,6 +67,7 @@ public abstract class PostedCall {
         if (its == null || to == null || by == null || !its.endPosted(this, RpcSlot.ABANDONED)) {
             return false;
         }
+        measured();
         by.abandoned(to);
         return true;
     }
@@ -98,11 +100,15 @@ public abstract class PostedCall {
         begun = its.begin(false);
     }
 
-    /** The call has ended. */
+    /** The call has ended, whatever its outcome. Once. Does not throw: without memory for that, it is not counted. */
     void measured() {
         Admission its = admission;
         if (its != null) {
-            its.end(false, bytes, begun);
+            try {
+                its.end(false, bytes, begun);
+            } catch (RuntimeException | Error e) { // the call must end all the same
+                Unrecoverable.report(e);
+            }
         }
     }
 

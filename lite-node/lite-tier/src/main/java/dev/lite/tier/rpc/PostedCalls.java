@@ -147,6 +147,7 @@ final class PostedCalls {
             try {
                 requests.cancel(binding, slot, place, length);
             } finally {
+                call.measured();
                 call.failed(exception("the call could not be posted", e));
             }
             return true;
@@ -223,16 +224,33 @@ final class PostedCalls {
 
     /** What a call or receive that no thread waits for ends with. */
     static RuntimeException exception(String what, Throwable failure) {
-        return failure instanceof RuntimeException known
-                ? known
-                : new RpcFailedException(RpcStatus.UNKNOWN, 0, "%s: %s".formatted(what, failure), failure);
+        if (failure instanceof RuntimeException known) {
+            return known;
+        }
+        try {
+            return new RpcFailedException(RpcStatus.UNKNOWN, 0, "%s: %s".formatted(what, failure), failure);
+        } catch (RuntimeException | Error e) {
+            return Unrecoverable.undescribed(e);
+        }
     }
 
     /** The connection of a posted call was lost. This thread owns the slot. */
     void lost(PostedCall call, FunctionClient target, RpcSlot slot) {
         Peer peer = slot.peer;
-        slot.giveBack();
-        call.failed(requests.broke(target, peer));
+        try {
+            slot.giveBack();
+        } finally {
+            call.measured();
+            call.failed(broke(target, peer));
+        }
+    }
+
+    private RuntimeException broke(FunctionClient target, @Nullable Peer peer) {
+        try {
+            return requests.broke(target, peer);
+        } catch (RuntimeException | Error e) { // nobody else ends the call
+            return Unrecoverable.undescribed(e);
+        }
     }
 
     /** A posted call was given up: its slot is in quarantine. */

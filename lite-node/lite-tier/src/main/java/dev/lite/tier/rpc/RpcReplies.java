@@ -216,7 +216,13 @@ final class RpcReplies {
             }
         }
         if (post == Post.BUSY) {
-            log.warn("node {} takes no replies; one waits", ring.peer.hello().node());
+            try {
+                log.warn(
+                        "node {} takes no replies; one waits", ring.peer.hello().node());
+            } catch (RuntimeException | Error e) { // nothing was sent; the call may be answered again
+                posted(out, Post.CLOSED, fits);
+                throw e;
+            }
             sendLater(ring.peer, call, out, bytes, fits);
         } else {
             posted(out, post, fits);

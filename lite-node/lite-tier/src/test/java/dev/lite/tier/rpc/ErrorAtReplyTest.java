@@ -15,8 +15,10 @@ import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
+import dev.lite.tier.Admission;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -32,6 +34,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,7 +46,7 @@ class ErrorAtReplyTest {
     private static final Duration LONG = Waits.seconds(20);
     private static final long LONG_NS = LONG.toNanos();
     /** Too long for the slot of a short request, in bytes. */
-    private static final int LONG_REPLY = 4096;
+    static final int LONG_REPLY = 4096;
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -137,6 +140,116 @@ class ErrorAtReplyTest {
             for (Failing call : calls) {
                 assertThat(call.failed).succeedsWithin(LONG).isInstanceOf(NodeUnreachableException.class);
             }
+            session.close();
+        }
+    }
+
+    private static final class Counting implements Admission {
+        final AtomicInteger ended = new AtomicInteger();
+
+        @Override
+        public boolean isLimited(boolean mapped) {
+            return false;
+        }
+
+        @Override
+        public void take(boolean mapped, long bytes, Deadline deadline) {}
+
+        @Override
+        public boolean tryTake(boolean mapped, long bytes) {
+            return true;
+        }
+
+        @Override
+        public long begin(boolean mapped) {
+            return 1;
+        }
+
+        @Override
+        public void end(boolean mapped, long bytes, long begun) {
+            ended.incrementAndGet();
+            throw new OutOfMemoryError("no memory to count more, on purpose");
+        }
+    }
+
+    /** Else high priority would seem idle while its calls fail, and low priority would not be limited. */
+    @Test
+    void eachCallIsMeasuredOnceWhateverItsEndAndEndsAlsoIfThatFails() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            MemorySegment request = MemorySegment.ofArray(new byte[8]);
+            List<Counting> counts = List.of(new Counting(), new Counting(), new Counting());
+            List<Failing> calls = List.of(new Failing(), new Failing(), new Failing());
+            for (int i = 0; i < 3; i++) {
+                calls.get(i).measure(counts.get(i), 8);
+                assertThat(client.tryCall(request, 8, LONG_NS, calls.get(i))).isTrue();
+            }
+            Peer peer = Objects.requireNonNull(usedSlots(cluster, 0, 1).getFirst().peer);
+
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(calls.getFirst().failed).succeedsWithin(LONG).isInstanceOf(RpcFailedException.class);
+            assertThat(calls.getLast().abandon()).isTrue();
+            peer.endpoint().close();
+            assertThat(calls.get(1).failed).succeedsWithin(LONG).isInstanceOf(NodeUnreachableException.class);
+
+            assertThat(counts).allSatisfy(count -> assertThat(count.ended).hasValue(1));
+            session.close();
+        }
+    }
+
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class Undescribed extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
+    /** Else nobody would end it: the session of an application would never close. */
+    @Test
+    void itFailsAlsoIfThereIsNoMemoryToSayWhy() {
+        Failing call = new Failing() {
+            @Override
+            protected MemorySegment destination(int length) {
+                throw new Undescribed();
+            }
+        };
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            assertThat(client.tryCall(MemorySegment.ofArray(new byte[8]), 8, LONG_NS, call))
+                    .isTrue();
+            server.receive(LONG).reply(new byte[1]);
+            assertThat(call.failed).succeedsWithin(LONG);
+            session.close();
+        }
+    }
+
+    /** Likewise. */
+    @SuppressWarnings("NullAway")
+    @Test
+    void aCallWhoseConnectionEndsFailsAlsoIfThereIsNoMemoryToSayWhy() {
+        try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
+                Lite remote = cluster.attach(1);
+                RpcServer server = remote.rpc().serve("f")) {
+            TierSession session = cluster.node(0).open("app", "test");
+            FunctionClient client = withRing(session, server);
+            Failing call = new Failing();
+            assertThat(client.tryCall(MemorySegment.ofArray(new byte[8]), 8, LONG_NS, call))
+                    .isTrue();
+            Peer peer = Objects.requireNonNull(usedSlots(cluster, 0, 1).getFirst().peer);
+            PostedCalls posted = engine(cluster, 0).postedCalls();
+            Object usual = Inside.field(posted, "requests", RpcRequests.class);
+            Inside.set(posted, "requests", null);
+            peer.endpoint().close();
+            assertThat(call.failed).succeedsWithin(LONG);
+            Inside.set(posted, "requests", usual);
             session.close();
         }
     }
@@ -335,6 +448,28 @@ class ErrorAtReplyTest {
         });
     }
 
+    /** Else the thread that replies would post without a pause for seconds. */
+    @Test
+    void anInterruptedThreadLeavesAReplyToABusyConnectionToAnotherThread() {
+        withReceivedCall(LONG, (call, peer, endpoint, reply) -> {
+            AtomicInteger posts = new AtomicInteger();
+            Thread self = Thread.currentThread();
+            Supplier<Post> busy = () -> {
+                if (Thread.currentThread() == self) {
+                    posts.incrementAndGet();
+                }
+                return Post.BUSY;
+            };
+            Inside.set(peer, "endpoint", posting(endpoint, busy));
+            self.interrupt();
+            call.reply(MemorySegment.ofArray(new byte[1]));
+            assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
+            assertThat(posts).hasValue(1);
+            Inside.set(peer, "endpoint", endpoint);
+            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[1]);
+        });
+    }
+
     /** Else neither its slot nor the caller's comes back while the connection lasts. */
     @ParameterizedTest
     @ValueSource(ints = {1, LONG_REPLY})
@@ -364,11 +499,15 @@ class ErrorAtReplyTest {
         });
     }
 
-    private interface Answers {
+    interface Answers {
         void give(ReceivedCall call, Peer caller, FabricEndpoint endpoint, CompletableFuture<byte[]> reply);
     }
 
     private void withReceivedCall(Duration deadline, Answers answers) {
+        withReceivedCall(root, deadline, answers);
+    }
+
+    static void withReceivedCall(Path root, Duration deadline, Answers answers) {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2);
                 Lite remote = cluster.attach(1);
                 RpcServer server = remote.rpc().serve("f")) {
@@ -389,16 +528,21 @@ class ErrorAtReplyTest {
     /** An endpoint whose posts of immediates are busy so often, and then fail. */
     static FabricEndpoint failing(FabricEndpoint endpoint, int busy) {
         AtomicInteger left = new AtomicInteger(busy);
+        return posting(endpoint, () -> {
+            if (left.getAndDecrement() > 0) {
+                return Post.BUSY;
+            }
+            throw new OutOfMemoryError("on purpose");
+        });
+    }
+
+    /** An endpoint with such posts of immediates. */
+    static FabricEndpoint posting(FabricEndpoint endpoint, Supplier<Post> post) {
         return (FabricEndpoint) Proxy.newProxyInstance(
-                FabricEndpoint.class.getClassLoader(), new Class<?>[] {FabricEndpoint.class}, (self, method, args) -> {
-                    if (!method.getName().startsWith("writeImm")) {
-                        return method.invoke(endpoint, args);
-                    }
-                    if (left.getAndDecrement() > 0) {
-                        return Post.BUSY;
-                    }
-                    throw new OutOfMemoryError("on purpose");
-                });
+                FabricEndpoint.class.getClassLoader(),
+                new Class<?>[] {FabricEndpoint.class},
+                (self, method, args) ->
+                        method.getName().startsWith("writeImm") ? post.get() : method.invoke(endpoint, args));
     }
 
     /** The slots of a node that have a reply for another one. */

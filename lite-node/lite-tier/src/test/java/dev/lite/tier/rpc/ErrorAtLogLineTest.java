@@ -1,20 +1,25 @@
 package dev.lite.tier.rpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
 import dev.lite.api.Lite;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcServer;
+import dev.lite.fabric.Post;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
@@ -22,11 +27,13 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 
 /** The end of a connection without memory for a message about it. Nested, it would isolate all around it. */
 @Isolated("it replaces what the process logs")
-class ErrorAtDisconnectTest {
+class ErrorAtLogLineTest {
     private static final Duration LONG = Waits.seconds(20);
 
     @TempDir(factory = InDevShm.class)
@@ -52,6 +59,7 @@ class ErrorAtDisconnectTest {
             CompletableFuture<byte[]> call = client.callAsync(new byte[8], LONG);
             Peer peer = Objects.requireNonNull(
                     ErrorAtReplyTest.usedSlots(cluster, 0, 1).getFirst().peer);
+            logger.setLevel(Level.INFO); // else the line is not written at all
             logger.addAppender(failing);
 
             peer.endpoint().close();
@@ -63,6 +71,38 @@ class ErrorAtDisconnectTest {
             session.close();
         } finally {
             logger.detachAppender(failing);
+            logger.setLevel(null);
         }
+    }
+
+    /** Else its slot comes back only with the end of the connection. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, ErrorAtReplyTest.LONG_REPLY})
+    void aReplyToABusyConnectionKeepsNoSlotAndTheCallCanBeAnsweredAgain(int bytes) {
+        Logger logger = (Logger) LoggerFactory.getLogger(RpcReplies.class);
+        AppenderBase<ILoggingEvent> failing = new AppenderBase<>() {
+            @Override
+            protected void append(ILoggingEvent event) {
+                throw new OutOfMemoryError("on purpose");
+            }
+        };
+        failing.start();
+        ErrorAtReplyTest.withReceivedCall(root, LONG, (call, peer, endpoint, reply) -> {
+            MemorySegment message = MemorySegment.ofArray(new byte[bytes]);
+            Inside.set(peer, "endpoint", ErrorAtReplyTest.posting(endpoint, () -> Post.BUSY));
+            logger.setLevel(Level.WARN);
+            logger.addAppender(failing);
+            Thread.currentThread().interrupt(); // so that it does not wait
+            try {
+                assertThatThrownBy(() -> call.reply(message)).isInstanceOf(OutOfMemoryError.class);
+            } finally {
+                logger.detachAppender(failing);
+                logger.setLevel(null);
+                assertThat(Thread.interrupted()).isTrue();
+                Inside.set(peer, "endpoint", endpoint);
+            }
+            call.reply(message);
+            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[bytes]);
+        });
     }
 }
