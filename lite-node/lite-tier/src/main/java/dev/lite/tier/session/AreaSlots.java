@@ -77,7 +77,7 @@ final class AreaSlots implements RpcCommands.Slots {
      *
      * @param op from {@link Op}
      */
-    void fail(int slot, int op, RuntimeException failure) {
+    void fail(int slot, int op, Throwable failure) {
         if (failure instanceof LiteException refused) {
             fail(slot, refused);
             return;

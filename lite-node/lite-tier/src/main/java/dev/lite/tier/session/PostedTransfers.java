@@ -107,14 +107,12 @@ final class PostedTransfers {
         try {
             TaskStart.on(this::startAlone, () -> {
                 long result = 0;
-                RuntimeException failure = null;
+                Throwable failure = null;
                 try {
                     result = command.getAsLong();
-                } catch (RuntimeException e) {
-                    failure = e;
-                } catch (Error e) { // nobody else ends it
+                } catch (RuntimeException | Error e) { // nobody else ends it
                     Unrecoverable.report(e);
-                    failure = new IllegalStateException(e);
+                    failure = e;
                 }
                 alone.remove(Thread.currentThread());
                 ended(slot, op, result, failure);
@@ -164,7 +162,12 @@ final class PostedTransfers {
     }
 
     private void unposted(int slot) {
-        long unused = posted.getAndUpdate(bits -> bits & ~(1L << slot));
+        // Needs no memory, at the end of a command.
+        long unused = posted.getAndAccumulate(1L << slot, PostedTransfers::without);
+    }
+
+    private static long without(long bits, long bit) {
+        return bits & ~bit;
     }
 
     /** Whether commands are deferred. */
@@ -191,14 +194,21 @@ final class PostedTransfers {
         return -1;
     }
 
-    private void ended(int slot, int op, long result, @Nullable RuntimeException failure) {
+    /** Ends a command. Without memory for its error, the application gets one without a message. */
+    private void ended(int slot, int op, long result, @Nullable Throwable failure) {
         unposted(slot); // before the completion, after which the client may use the slot again
-        if (failure == null) {
-            slots.complete(slot, 0, result);
-        } else {
-            slots.fail(slot, op, failure);
+        try {
+            if (failure == null) {
+                slots.complete(slot, 0, result);
+            } else {
+                slots.fail(slot, op, failure);
+            }
+        } catch (OutOfMemoryError e) { // the slot is not complete: that needs no memory
+            Unrecoverable.report(e);
+            slots.complete(slot, LiteException.Code.RPC_FAILED.number(), 0);
+        } finally {
+            left(); // else the session would keep its memory for ever
         }
-        left();
     }
 
     private void left() {

@@ -244,7 +244,7 @@ final class RpcCommands {
         } catch (Error broken) { // for example no memory for a thread: only this command fails
             Unrecoverable.report(broken);
             if (!one.waits() || one.giveUp()) {
-                one.failed(new IllegalStateException(broken));
+                one.broken(broken);
             }
         }
         return true;
@@ -442,7 +442,7 @@ final class RpcCommands {
             return;
         } catch (Error broken) {
             Unrecoverable.report(broken);
-            one.failed(new IllegalStateException(broken));
+            one.broken(broken);
             return;
         }
         boolean unused = one.done(result);

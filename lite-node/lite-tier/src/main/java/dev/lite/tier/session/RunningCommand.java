@@ -112,10 +112,14 @@ final class RunningCommand {
 
     RuntimeException late() {
         PostedCall its = call;
-        return its != null
-                ? its.late(command.deadline())
-                : new LiteTimeoutException(
-                        "no call of the function came within %s".formatted(Durations.text(command.deadline())));
+        try {
+            return its != null
+                    ? its.late(command.deadline())
+                    : new LiteTimeoutException(
+                            "no call of the function came within %s".formatted(Durations.text(command.deadline())));
+        } catch (RuntimeException | Error e) { // the command has been given up: nobody else ends it
+            return Unrecoverable.undescribed(e);
+        }
     }
 
     /** Completes the slot; the command has ended. */
@@ -124,6 +128,17 @@ final class RunningCommand {
         slots.complete(command.slot(), 0, result);
         owner.ended(this);
         return true;
+    }
+
+    /** {@link #failed(RuntimeException)} with an error of the node, which the caller has reported. */
+    void broken(Error why) {
+        RuntimeException failure;
+        try {
+            failure = new IllegalStateException(why);
+        } catch (RuntimeException | Error e) {
+            failure = Unrecoverable.undescribed(e);
+        }
+        failed(failure);
     }
 
     /** Completes the slot with an error; the command has ended. Without memory for the error, the application gets one without a message. */

@@ -448,28 +448,6 @@ class ErrorAtReplyTest {
         });
     }
 
-    /** Else the thread that replies would post without a pause for seconds. */
-    @Test
-    void anInterruptedThreadLeavesAReplyToABusyConnectionToAnotherThread() {
-        withReceivedCall(LONG, (call, peer, endpoint, reply) -> {
-            AtomicInteger posts = new AtomicInteger();
-            Thread self = Thread.currentThread();
-            Supplier<Post> busy = () -> {
-                if (Thread.currentThread() == self) {
-                    posts.incrementAndGet();
-                }
-                return Post.BUSY;
-            };
-            Inside.set(peer, "endpoint", posting(endpoint, busy));
-            self.interrupt();
-            call.reply(MemorySegment.ofArray(new byte[1]));
-            assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
-            assertThat(posts).hasValue(1);
-            Inside.set(peer, "endpoint", endpoint);
-            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[1]);
-        });
-    }
-
     /** Else neither its slot nor the caller's comes back while the connection lasts. */
     @ParameterizedTest
     @ValueSource(ints = {1, LONG_REPLY})

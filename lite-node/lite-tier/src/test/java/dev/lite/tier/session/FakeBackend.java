@@ -75,6 +75,10 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     volatile boolean operationsHang;
     /** Whether operations of {@link #LIMITED} LMRs meet an error. */
     volatile boolean limitedFails;
+    /** Which error. */
+    volatile Error limitedFailure = new StackOverflowError("on purpose");
+    /** How posted transfers end. */
+    volatile @Nullable RuntimeException postedFailure;
 
     /** Transfers that were posted and have not ended. */
     final Queue<Runnable> posted = new ConcurrentLinkedQueue<>();
@@ -135,7 +139,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     private void waitIfSlow(@Nullable String name) {
         if (limitedFails && name != null && name.startsWith(LIMITED)) {
-            throw new StackOverflowError("on purpose");
+            throw limitedFailure;
         }
         CountDownLatch latch = slow;
         boolean waits = name != null && (name.startsWith(SLOW) || name.startsWith(LIMITED));
@@ -360,7 +364,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 } else {
                     MemorySegment.copy(lmr.bytes, access.offset(), local, 0, access.length());
                 }
-                ended.accept(null);
+                ended.accept(postedFailure);
             });
             return true;
         }

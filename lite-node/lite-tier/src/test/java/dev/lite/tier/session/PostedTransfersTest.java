@@ -72,6 +72,44 @@ class PostedTransfersTest {
         assertThat(limited.writeAsync(0, MemorySegment.ofArray(new byte[8]))).succeedsWithin(Waits.seconds(10));
     }
 
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class UndescribedError extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
+    /** Likewise. */
+    @SuppressWarnings("serial")
+    private static final class UndescribedException extends RuntimeException {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
+    /** Else it would never end, and neither would its session. */
+    @Test
+    void oneThatHasAThreadOfItsOwnFailsAlsoIfThereIsNoMemoryToSayWhy() {
+        backend.resume();
+        LmrHandle limited = lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.LIMITED));
+        backend.limitedFailure = new UndescribedError();
+        backend.limitedFails = true;
+        assertThat(limited.writeAsync(0, MemorySegment.ofArray(new byte[8]))).failsWithin(Waits.seconds(10));
+    }
+
+    /** Likewise. */
+    @Test
+    void oneThatIsPostedFailsAlsoIfThereIsNoMemoryToSayWhy() {
+        backend.postedFailure = new UndescribedException();
+        CompletableFuture<?> write = write(0);
+        Waits.until("it is posted", () -> backend.posted.size() == 1);
+        endPosted();
+        assertThat(write).failsWithin(Waits.seconds(10));
+    }
+
     @Test
     void manyAreUnderWayAtATimeAndEndInAnyOrder() {
         List<CompletableFuture<@Nullable Void>> writes = new ArrayList<>();

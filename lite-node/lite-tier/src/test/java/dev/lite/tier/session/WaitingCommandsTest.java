@@ -78,13 +78,14 @@ class WaitingCommandsTest {
         volatile @Nullable CountDownLatch hold;
         final AtomicInteger errors = new AtomicInteger();
         final AtomicInteger errorsOfReceives = new AtomicInteger();
+        volatile Error error = new StackOverflowError("on purpose");
         volatile boolean noMemoryForErrors;
         volatile boolean waits;
 
         @Override
         public long window(int slot) {
             if (errors.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
-                throw new StackOverflowError("on purpose");
+                throw error;
             }
             return windows.address() + (long) slot * WINDOW;
         }
@@ -253,6 +254,42 @@ class WaitingCommandsTest {
         server.receive(GENEROUS).reply(bytes("reply"));
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number(), 0);
+        endsNow();
+    }
+
+    /** There is no memory to describe it. */
+    @SuppressWarnings("serial") // nobody writes it
+    private static final class Undescribed extends OutOfMemoryError {
+        @Override
+        public String getMessage() {
+            throw new OutOfMemoryError("no memory for a message, on purpose");
+        }
+    }
+
+    /** Likewise. */
+    @Test
+    void aCommandWhoseStartMeetsAnErrorFailsAlsoIfThereIsNoMemoryToSayWhy() {
+        long id = boundClient(other.rpc().serve("f"));
+        slots.error = new Undescribed();
+        slots.errors.set(1);
+        assertThat(start(1, Op.CALL, id, 8, WINDOW, FOR_LONG)).isTrue();
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        endsNow();
+    }
+
+    /** Likewise. */
+    @SuppressWarnings("NullAway")
+    @Test
+    void aCallFailsAtItsDeadlineAlsoIfThereIsNoMemoryToSaySo() {
+        long id = boundClient(other.rpc().serve("f"));
+        OpenedFunctions.OpenClient open = (OpenedFunctions.OpenClient)
+                Objects.requireNonNull(commands.opened().find(id));
+        String function = open.client().function();
+        assertThat(start(1, Op.CALL, id, 8, WINDOW, FOR_LONG)).isTrue();
+        Inside.set(open.client(), "function", null);
+        assertThat(commands.endOverdue(System.nanoTime() + FOR_LONG)).isPositive();
+        Inside.set(open.client(), "function", function);
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
         endsNow();
     }
 
