@@ -52,8 +52,7 @@ final class Completions {
         try {
             ended.add(new Completion(future, completion));
         } catch (RuntimeException | Error e) {
-            Unrecoverable.report(e);
-            completion.run();
+            completeHere(completion, e);
             return;
         }
         try {
@@ -61,6 +60,11 @@ final class Completions {
         } catch (RuntimeException | Error e) { // without memory for another thread, or for less than that
             checkSoon();
         }
+    }
+
+    private static void completeHere(Runnable completion, Throwable why) {
+        Unrecoverable.report(why);
+        completion.run();
     }
 
     private void wakeOne() {
@@ -155,7 +159,7 @@ final class Completions {
                     boolean hasStages = next.future().getNumberOfDependents() > 0;
                     if (hasStages && helper) {
                         if (!starts(next.action())) {
-                            ended.add(next);
+                            addAgain(next);
                             break;
                         }
                         continue;
@@ -170,6 +174,14 @@ final class Completions {
                 }
             } finally {
                 leave();
+            }
+        }
+
+        private void addAgain(Completion next) {
+            try {
+                ended.add(next);
+            } catch (RuntimeException | Error e) { // likewise without memory: nobody else would complete it
+                completeHere(next.action(), e);
             }
         }
 

@@ -38,6 +38,10 @@ public final class LinkWatch implements AutoCloseable {
     /** The thread's. */
     private final FailureReports reports = new FailureReports();
 
+    // What has come to the last sleep, and how much of it is dealt with. The thread's.
+    private int came;
+    private int dealtWith;
+
     private long tickedNs;
     private volatile boolean ticking;
     /** Ticks since something was left. Updates may be lost, which costs a few ticks. */
@@ -110,7 +114,15 @@ public final class LinkWatch implements AutoCloseable {
     void left() {
         if (!ticking) {
             ticking = true;
-            started().bell().signal();
+            boolean rung = false;
+            try {
+                started().bell().signal();
+                rung = true;
+            } finally {
+                if (!rung) { // the stack overflows, for example: else nobody would ring while the thread sleeps
+                    ticking = false;
+                }
+            }
         }
         if (idleTicks != 0) {
             idleTicks = 0;
@@ -145,18 +157,23 @@ public final class LinkWatch implements AutoCloseable {
     }
 
     private void poll(Descriptors its) {
-        int ready = its.sockets().await(ticking || !later.isEmpty() ? TICK_NS : SLEEP_NS);
+        if (dealtWith == came) { // else an error has ended the last turn: what else has come does not come again
+            came = 0;
+            dealtWith = 0;
+            came = its.sockets().await(ticking || !later.isEmpty() ? TICK_NS : SLEEP_NS);
+        }
         long nowNs = System.nanoTime();
         if (nowNs - tickedNs >= TICK_NS) {
             tickedNs = nowNs;
             tick();
         }
-        for (int i = 0; i < ready; i++) {
-            if (its.sockets().key(i) == CLOSE_KEY) {
+        for (; dealtWith < came; dealtWith++) {
+            long key = its.sockets().key(dealtWith);
+            if (key == CLOSE_KEY) {
                 its.bell().drain();
                 continue;
             }
-            ChannelLink link = links.get(its.sockets().key(i));
+            ChannelLink link = links.get(key);
             if (link != null && !works(() -> poll(link))) {
                 later.add(link);
             }

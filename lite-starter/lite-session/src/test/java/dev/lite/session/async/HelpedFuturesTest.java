@@ -12,6 +12,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -292,5 +293,35 @@ class HelpedFuturesTest {
         CompletableFuture<Thread> stage = future.thenApply(thread -> thread);
         end(future);
         assertThat(stage).isCompletedWithValue(Thread.currentThread());
+    }
+
+    /** Likewise. */
+    @Test
+    void aThreadThatHelpsCompletesAFutureForWhoseStagesThereIsNeitherAThreadNorMemory() {
+        AtomicBoolean full = new AtomicBoolean();
+        Object completions = Inside.field(futures, "completions", Object.class);
+        Inside.set(completions, "ended", new ConcurrentLinkedQueue<>() {
+            @Override
+            public boolean add(Object entry) {
+                if (full.get()) {
+                    throw new OutOfMemoryError("no memory for an entry, which the test expects");
+                }
+                return super.add(entry);
+            }
+        });
+        CompletableFuture<Thread> awaited = futures.newFuture();
+        CompletableFuture<Thread> other = futures.newFuture();
+        CompletableFuture<Thread> stage = other.thenApply(thread -> thread);
+        found = () -> {
+            if (!full.get()) {
+                end(other);
+                end(awaited);
+                threadsMissing.set(1000);
+                full.set(true);
+            }
+        };
+        assertThat(awaited.join()).isSameAs(Thread.currentThread());
+        assertThat(stage).isCompletedWithValue(Thread.currentThread());
+        threadsMissing.set(0);
     }
 }

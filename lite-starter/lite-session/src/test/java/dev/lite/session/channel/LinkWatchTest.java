@@ -2,11 +2,16 @@ package dev.lite.session.channel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.testing.DeepStack;
+import dev.lite.testing.Inside;
 import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -95,6 +100,42 @@ class LinkWatchTest {
 
     @Test
     void aLinkThatFailsTakesNothingFromOthersForWhichSomethingCameAtTheSameTime() {
+        somethingComesForAFailingLinkAndForAnotherOne();
+    }
+
+    /** Else threads would sleep until their deadlines, and nobody would arm the other links again. */
+    @Test
+    void aLinkThatFailsTakesNothingFromOthersAlsoIfThereIsNoMemoryToComeBackToIt() {
+        AtomicBoolean fails = new AtomicBoolean(true);
+        Set<ChannelLink> later = new HashSet<>() {
+            @Override
+            public boolean add(ChannelLink link) {
+                if (fails.getAndSet(false)) {
+                    throw new OutOfMemoryError("no memory for an entry, which the test expects");
+                }
+                return super.add(link);
+            }
+        };
+        Inside.set(watch, "later", later);
+        somethingComesForAFailingLinkAndForAnotherOne();
+        assertThat(fails).isFalse();
+    }
+
+    /** Else its thread would sleep, and nobody would wake it for what is left afterwards. */
+    @Test
+    void itsThreadTicksAgainAfterTheStackOfAThreadThatLeftSomethingHasOverflowed() {
+        AtomicInteger ticks = new AtomicInteger();
+        link().tick = ticks::getAndIncrement;
+        for (int frames = 0; frames < 150; frames++) {
+            Waits.until("it does not tick", () -> !Inside.field(watch, "ticking", Boolean.class));
+            DeepStack.run(frames, watch::left);
+            int before = ticks.get();
+            watch.left();
+            Waits.until("it ticks", () -> ticks.get() > before);
+        }
+    }
+
+    private void somethingComesForAFailingLinkAndForAnotherOne() {
         WatchedLink busy = link();
         WatchedLink failing = link();
         WatchedLink good = link();
