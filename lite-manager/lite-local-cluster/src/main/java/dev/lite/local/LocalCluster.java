@@ -138,8 +138,8 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Everything that belongs to this cluster alone. In a directory of the user's there may be other files. The script is the last: it
-     * stays as long as there is something else.
+     * Everything that belongs to this cluster alone. In a directory of the user's there may be other files.
+     * The script is the last: it stays as long as there is something else.
      */
     private List<Path> removed() {
         List<Path> paths = new ArrayList<>();

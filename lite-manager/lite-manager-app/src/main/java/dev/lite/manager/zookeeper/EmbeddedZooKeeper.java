@@ -84,7 +84,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
             server = ZooKeeperServerEmbedded.builder()
                     .baseDir(config.dataDirectory())
                     .configuration(properties(config, port))
-                    // Never end the process: the directory is then reported as unreachable.
+                    // Never end the process: the directory is unreachable until the server runs again.
                     .exitHandler(ExitHandler.LOG_ONLY)
                     .build();
             server.start(config.startTimeout().toMillis());

@@ -148,8 +148,9 @@ public final class LiteLogs implements AutoCloseable {
     }
 
     /**
-     * Makes the metadata and completes the log, also one whose creator ended halfway. Under the lock from the beginning: who finds
-     * incomplete metadata, and then gets the lock, knows that its creator has ended.
+     * Makes the metadata and completes the log, also one whose creator ended halfway. Under the lock from
+     * the beginning: a process that finds incomplete metadata, and then gets the lock, knows that its creator
+     * has ended.
      *
      * @param made gets the metadata
      */
