@@ -572,9 +572,12 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     private void removeDirectories() {
-        Directories.delete(config.arenaDirectory());
-        Directories.deleteIfEmpty(config.sharedMemory());
-        removeWork();
+        try {
+            Directories.delete(config.arenaDirectory());
+            Directories.deleteIfEmpty(config.sharedMemory());
+        } finally {
+            removeWork();
+        }
     }
 
     private void removeWork() {

@@ -119,9 +119,10 @@ public final class EmbeddedNode implements AutoCloseable {
 
     private static List<FabricProvider> fabrics(EmbeddedNodeConfig config, @Nullable String secret) {
         Map<String, FabricProvider> known = new HashMap<>();
-        // Not by the context class loader: that of any thread need not know the drivers.
+        // First not by the context class loader: that of any thread need not know the drivers.
         ServiceLoader.load(FabricProvider.class, EmbeddedNode.class.getClassLoader())
                 .forEach(provider -> known.put(provider.name(), provider));
+        ServiceLoader.load(FabricProvider.class).forEach(provider -> known.putIfAbsent(provider.name(), provider));
         FabricSelection chosen =
                 FabricSelection.of(config.fabric(), config.require(), List.of(), name -> unusable(name, known, secret));
         log.info("fabrics {}", chosen.describe());

@@ -352,7 +352,7 @@ final class RpcHandlerRegistrar
                 RpcHandler observed = call -> service.observer().handle(function, call, handler);
                 RpcServer server = service.rpc()
                         .register(function, handler.concurrency(), call -> handle(sinceNow, function, call, observed));
-                if (server != null) { // that of a mock is
+                if (server != null) { // a mock returns null
                     begun.add(server);
                 }
             }

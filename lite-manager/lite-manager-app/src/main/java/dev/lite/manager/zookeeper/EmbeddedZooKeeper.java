@@ -1,12 +1,15 @@
 package dev.lite.manager.zookeeper;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.cluster.process.StartException;
+import java.io.File;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -14,6 +17,7 @@ import java.util.Properties;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import org.apache.zookeeper.server.PurgeTxnLog;
 import org.apache.zookeeper.server.embedded.ExitHandler;
 import org.apache.zookeeper.server.embedded.ZooKeeperServerEmbedded;
 import org.jspecify.annotations.Nullable;
@@ -35,19 +39,31 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
     /** All processes of the machine connect from one address, and ZooKeeper's default limit per address is 60. */
     private static final int CONNECTIONS_MAX = 1024;
 
-    /** Between two looks at the server, and between two attempts to start it again. */
-    private static final int REVIVAL_MS = 2000;
+    /** Between two looks at the server. While they find that it has ended, each pause is twice as long as the last one. */
+    private static final int LOOK_MS = 2000;
+
+    private static final int LOOK_MS_MAX = 64_000;
+
+    private static final int PURGE_MS = 3_600_000;
+    /** Snapshots that remain, with the log since the oldest of them. The smallest number that ZooKeeper permits. */
+    private static final int SNAPSHOTS = 3;
 
     private static final Logger log = LoggerFactory.getLogger(EmbeddedZooKeeper.class);
 
     private final EmbeddedZooKeeperConfig config;
     private final FileChannel lock;
     private final int port;
-    private final ScheduledExecutorService revival = Executors.newSingleThreadScheduledExecutor(
+    private final ScheduledExecutorService care = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("lite-zookeeper").factory());
 
-    private @Nullable ZooKeeperServerEmbedded server; // guarded by this
-    private boolean closed; // guarded by this
+    @GuardedBy("this")
+    private @Nullable ZooKeeperServerEmbedded server;
+
+    @GuardedBy("this")
+    private boolean closed;
+
+    @GuardedBy("this")
+    private int lookMs = LOOK_MS;
 
     private EmbeddedZooKeeper(EmbeddedZooKeeperConfig config, FileChannel lock, ZooKeeperServerEmbedded server) {
         this.config = config;
@@ -68,7 +84,8 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         boolean started = false;
         try {
             EmbeddedZooKeeper zooKeeper = new EmbeddedZooKeeper(config, lock, run(config, config.port()));
-            zooKeeper.watch();
+            zooKeeper.lookLater();
+            zooKeeper.purgeLater();
             started = true;
             return zooKeeper;
         } finally {
@@ -81,6 +98,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
     private static ZooKeeperServerEmbedded run(EmbeddedZooKeeperConfig config, int port) {
         ZooKeeperServerEmbedded server = null;
         try {
+            deleteConfigurations(config.dataDirectory());
             server = ZooKeeperServerEmbedded.builder()
                     .baseDir(config.dataDirectory())
                     .configuration(properties(config, port))
@@ -104,27 +122,62 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         }
     }
 
-    private void watch() {
-        Object unused = revival.scheduleWithFixedDelay(this::revive, REVIVAL_MS, REVIVAL_MS, TimeUnit.MILLISECONDS);
+    /** Each start makes one and leaves it. */
+    private static void deleteConfigurations(Path directory) throws IOException {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "zookeeper.configuration*.properties")) {
+            for (Path file : files) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    private synchronized void lookLater() {
+        if (!closed) {
+            Object unused = care.schedule(this::look, lookMs, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void look() {
+        try {
+            revive();
+        } catch (RuntimeException | Error e) { // for example no memory for a thread; the next attempt follows
+            log.warn("the embedded ZooKeeper at {} does not start again yet: {}", connectString(), e.toString());
+        }
+        lookLater();
     }
 
     /** Starts a server that has ended again. */
     private synchronized void revive() {
-        if (closed || isListening()) {
+        if (closed) {
             return;
         }
+        if (isListening()) {
+            lookMs = LOOK_MS;
+            return;
+        }
+        lookMs = Math.min(2 * lookMs, LOOK_MS_MAX);
+        if (server != null) {
+            log.error(
+                    "the embedded ZooKeeper at {} has ended, as on a full disk; see the messages of org.apache.zookeeper. It is started again",
+                    connectString());
+            server.close();
+            server = null;
+        }
+        server = run(config, port);
+        log.info("the embedded ZooKeeper at {} was started again", connectString());
+    }
+
+    private void purgeLater() {
+        Object unused = care.scheduleWithFixedDelay(this::purge, PURGE_MS, PURGE_MS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Deletes what newer snapshots replace. ZooKeeper's own thread for that would stay when its server has ended. */
+    private void purge() {
         try {
-            if (server != null) {
-                log.error(
-                        "the embedded ZooKeeper at {} has ended, as on a full disk; see the messages of org.apache.zookeeper. It is started again",
-                        connectString());
-                server.close();
-                server = null;
-            }
-            server = run(config, port);
-            log.info("the embedded ZooKeeper at {} runs again", connectString());
-        } catch (RuntimeException e) { // the next attempt follows
-            log.warn("the embedded ZooKeeper at {} does not start again yet: {}", connectString(), e.getMessage());
+            File data = config.dataDirectory().toFile();
+            PurgeTxnLog.purge(data, data, SNAPSHOTS);
+        } catch (IOException | RuntimeException e) {
+            log.warn("old files of the embedded ZooKeeper in {} remain: {}", config.dataDirectory(), e.toString());
         }
     }
 
@@ -148,7 +201,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         properties.setProperty("maxSessionTimeout", Integer.toString(SESSION_TIMEOUT_MS_MAX));
         properties.setProperty("maxClientCnxns", Integer.toString(CONNECTIONS_MAX));
         properties.setProperty("admin.enableServer", "false");
-        properties.setProperty("autopurge.purgeInterval", "1");
+        properties.setProperty("autopurge.purgeInterval", "0");
         return properties;
     }
 
@@ -224,13 +277,11 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
 
     /** Stops the server; its data is kept. Idempotent. */
     @Override
-    public void close() {
-        revival.shutdownNow(); // interrupts a start
-        synchronized (this) {
-            if (!closed) {
-                closed = true;
-                closeQuietly(server, lock);
-            }
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            care.shutdownNow(); // no start is under way: it would have the lock
+            closeQuietly(server, lock);
         }
     }
 }

@@ -1,11 +1,13 @@
 package dev.lite.manager.zookeeper;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -23,6 +25,12 @@ class EmbeddedZooKeeperTest {
                 Waits.until("the server has ended", () -> !isListening(server));
                 Files.delete(log);
                 Waits.until("it runs again", directory::isAvailable);
+                assertThat(data.toFile().list((parent, name) -> name.startsWith("zookeeper.configuration")))
+                        .as("what the former server has left")
+                        .hasSizeLessThan(2);
+                assertThat(Thread.getAllStackTraces().keySet())
+                        .as("threads that stay when a server has ended")
+                        .noneMatch(thread -> thread.getName().startsWith("PurgeTask"));
             }
         }
     }
@@ -30,10 +38,10 @@ class EmbeddedZooKeeperTest {
     private static boolean isListening(EmbeddedZooKeeper server) {
         String address = server.connectString();
         int port = Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
-        try (ServerSocket probe = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-            return !probe.isBound();
-        } catch (IOException inUse) {
-            return true;
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            return socket.isConnected();
+        } catch (IOException refused) {
+            return false;
         }
     }
 }

@@ -66,7 +66,7 @@ record GuestClasses(String path, Path cache) {
                     .redirectErrorStream(true)
                     .redirectOutput(log.toFile())
                     .start();
-            boolean ended = process.waitFor(TRAINING_S_MAX, TimeUnit.SECONDS);
+            boolean ended = process.waitFor(TRAINING_S_MAX, TimeUnit.SECONDS) && process.exitValue() == 0;
             process.descendants().forEach(ProcessHandle::destroyForcibly);
             process.destroyForcibly();
             assertThat(ended && Files.exists(cache))

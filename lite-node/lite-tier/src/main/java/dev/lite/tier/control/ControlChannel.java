@@ -9,6 +9,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.memory.NodeArena;
@@ -150,7 +151,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             handler(kind).handle(self, request.written(), reply);
             return reply.written();
         }
-        return await(node, post(node, kind, request, true, deadline), deadline);
+        return await(node, begin(node, kind, request, deadline), deadline);
     }
 
     /**
@@ -168,16 +169,13 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             if (e.getCause() instanceof LiteException error) {
                 throw WireError.again(error, String.valueOf(error.getMessage()));
             }
-            throw new RpcFailedException(
-                    RpcStatus.REFUSED, 0, "a control request to node %s failed".formatted(links.nameOf(node)), e);
+            // There was no memory to say that the connection broke.
+            throw new NodeUnreachableException(
+                    "the reply to a control request to node %s is lost".formatted(links.nameOf(node)), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw interrupted(node, e);
+            throw new NodeUnreachableException("interrupted during a control request to node " + links.nameOf(node), e);
         }
-    }
-
-    private NodeUnreachableException interrupted(int node, @Nullable InterruptedException why) {
-        return new NodeUnreachableException("interrupted during a control request to node " + links.nameOf(node), why);
     }
 
     /**
@@ -189,12 +187,6 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
      * @throws LiteException if the request was not sent
      */
     public CompletableFuture<byte[]> begin(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
-        return post(node, kind, request, false, deadline);
-    }
-
-    /** @param waits whether this thread will wait for the reply; then an interrupt ends the sending, too */
-    private CompletableFuture<byte[]> post(
-            int node, ControlKind kind, ControlMessage request, boolean waits, Deadline deadline) {
         byte[] payload = request.toBytes();
         byte[] message = new byte[1 + payload.length];
         message[0] = kind.number();
@@ -205,8 +197,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         boolean sent = false;
         Post post;
         try {
-            post = send(
-                    peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, waits, deadline);
+            post = send(peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
             sent = post == Post.DONE || post == Post.ACCEPTED;
         } finally {
             if (!sent) {
@@ -218,9 +209,6 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         }
         if (post != Post.BUSY) {
             throw lost(peer);
-        }
-        if (waits && Thread.currentThread().isInterrupted()) {
-            throw interrupted(node, null);
         }
         throw new LiteTimeoutException(deadline.expired(
                 "posting a control request to node " + peer.hello().node()));
@@ -235,26 +223,17 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         return handler;
     }
 
-    /** @param interruptible whether an interrupt ends it; else it continues without pauses then */
+    /** An interrupt does not end it: the message may release what others wait for. */
     private Post send(
-            Peer peer,
-            ImmediateKind kind,
-            int slot,
-            int status,
-            long sequence,
-            byte[] message,
-            boolean interruptible,
-            Deadline deadline) {
+            Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
         arenaInUse.readLock().lock();
         try {
             for (long pauseNs = BUSY_PAUSE_NS; ; pauseNs = Math.min(2 * pauseNs, BUSY_PAUSE_NS_MAX)) {
                 Post post = closed ? Post.CLOSED : trySend(peer, kind, slot, status, sequence, message);
-                if (post != Post.BUSY
-                        || deadline.passed()
-                        || (interruptible && Thread.currentThread().isInterrupted())) {
+                if (post != Post.BUSY || deadline.passed()) {
                     return post;
                 }
-                Polling.sleepNs(pauseNs);
+                Polling.sleepThroughNs(pauseNs);
             }
         } finally {
             arenaInUse.readLock().unlock();
@@ -304,7 +283,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         int length = RawMemory.getInt(address);
         try {
             byte[] request = isLength(length) ? get(address, length) : null;
-            executor.execute(() -> serve(peer, slot, sequence, length, request));
+            TaskStart.on(executor, () -> serve(peer, slot, sequence, length, request));
         } catch (RejectedExecutionException e) {
             log.debug(
                     "dropped a control request of node {}: this node stops",
@@ -322,7 +301,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             answer(peer, slot, sequence, length, request);
             answered = true;
         } finally {
-            if (!answered) { // likewise
+            if (!answered) { // for example no memory for the answer
                 peer.endpoint().close();
             }
         }
@@ -349,7 +328,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             reply = WireError.bytes(RpcStatus.UNKNOWN, 0, "control request failed: " + e, BYTES_MAX);
         }
         // Until it is accepted or the connection ends: without an answer, the caller's slot is in use as long.
-        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, false, Deadline.in(FOR_EVER));
+        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, Deadline.in(FOR_EVER));
     }
 
     private byte[] carryOut(Peer peer, byte[] bytes) {
@@ -383,8 +362,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             byte[] reply;
             try {
                 reply = get(address, length);
-            } catch (OutOfMemoryError e) { // no further reply comes
-                ofPeer.failed(slot, sequence, e);
+            } catch (OutOfMemoryError e) { // no further reply comes, so only that ends the call
+                peer.endpoint().close();
                 throw e;
             }
             ofPeer.answered(slot, sequence, RawMemory.getInt(address + 4), reply);
@@ -522,8 +501,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             }
         }
 
-        /** Ends the use of the slot of a call with this number; null: there is none. */
-        private @Nullable Call end(int slot, long sequence) {
+        void answered(int slot, long answered, int status, byte[] reply) {
             Call call;
             lock.lock();
             try {
@@ -531,30 +509,22 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             } finally {
                 lock.unlock();
             }
-            if (call == null || call.sequence != sequence) {
-                return null;
-            }
-            giveBack(call);
-            return call;
-        }
-
-        /** There is a reply, which cannot be read. */
-        void failed(int slot, long answered, Throwable why) {
-            Call call = end(slot, answered);
-            if (call != null) {
-                call.reply.completeExceptionally(why);
-            }
-        }
-
-        void answered(int slot, long answered, int status, byte[] reply) {
-            Call call = end(slot, answered);
-            if (call == null) {
+            if (call == null || call.sequence != answered) {
                 return;
             }
+            giveBack(call);
             if (status == STATUS_OK) {
                 call.reply.complete(reply);
             } else {
                 call.reply.completeExceptionally(WireError.exception(status, reply, ""));
+            }
+        }
+
+        private void fail(Call call) {
+            try {
+                call.reply.completeExceptionally(lostOrUndescribed());
+            } catch (RuntimeException | Error e) { // the others end all the same
+                Unrecoverable.report(e);
             }
         }
 
@@ -574,7 +544,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                 freed.signalAll();
                 for (Call call : bySlot) {
                     if (call != null) {
-                        call.reply.completeExceptionally(lostOrUndescribed());
+                        fail(call);
                     }
                 }
             } finally {

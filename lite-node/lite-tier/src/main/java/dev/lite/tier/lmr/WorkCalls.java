@@ -187,7 +187,8 @@ final class WorkCalls implements RemoteWork {
         CompletableFuture<?> unused = sent.whenComplete((reply, error) -> {
             if (error == null) {
                 answered.accept(reply);
-            } else if (error instanceof NodeUnreachableException) {
+            } else if (error instanceof NodeUnreachableException
+                    || !(error instanceof LiteException)) { // the reply is lost
                 awaitQuiet(node, error, ended);
             } else {
                 ended.completeExceptionally(error);

@@ -581,26 +581,25 @@ public final class PeerLinks implements AutoCloseable {
             if (peer == null) {
                 return;
             }
-            endpoint.attach(peer);
             Post post = endpoint.writeImm(0, 0, 0, ImmediateKind.ADMITTED.with(0), Poster.NOBODY);
             if (post == Post.BUSY) {
                 endpoint.close(); // nothing was posted before; the next connection tries again
             }
         }
 
-        /** A node has admitted a connection that this node has admitted, too: from now on it is used. */
         private void admitted(Peer peer) {
             boolean joined = false;
             try {
                 join(peer);
                 joined = true;
             } finally {
-                if (!joined) { // likewise
+                if (!joined) { // for example no memory: else nobody would use the connection, or make another one
                     peer.endpoint().close();
                 }
             }
         }
 
+        /** A node has admitted a connection that this node has admitted, too: from now on it is used. */
         private void join(Peer peer) {
             peer.setAdmitted();
             FabricEndpoint endpoint = peer.endpoint();
@@ -650,6 +649,7 @@ public final class PeerLinks implements AutoCloseable {
                     return null;
                 }
                 Peer peer = new Peer(hello, incarnation, endpoint, fabric, fabrics.pollRole(fabric));
+                endpoint.attach(peer); // first: the end of the connection then finds it
                 linked.add(peer);
                 return peer;
             } finally {
@@ -694,8 +694,7 @@ public final class PeerLinks implements AutoCloseable {
                 if (peer != null && peer.hasAdmitted()) {
                     ended(peer, reason);
                 }
-            } finally { // also without memory for that: else this node would not connect again, and an epoch wait for
-                // ever
+            } finally { // else this node would not connect again, and an epoch would wait for ever
                 forget(endpoint, peer, reason);
             }
         }

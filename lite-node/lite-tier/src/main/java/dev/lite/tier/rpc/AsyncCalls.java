@@ -160,6 +160,7 @@ final class AsyncCalls {
             if (call.endNs - now > 0) {
                 sweeper.sweepAfter(call.endNs);
             } else if (call.abandon() || now - call.endNs >= LOST_NS) {
+                call.measured();
                 call.failed(RpcRequests.noReply(call.target, call.deadline));
             } else {
                 sweeper.sweepAfter(now + ABOUT_TO_END_NS); // another thread posts it now, or ends it

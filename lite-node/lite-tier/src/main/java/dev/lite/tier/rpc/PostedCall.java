@@ -104,6 +104,7 @@ public abstract class PostedCall {
     void measured() {
         Admission its = admission;
         if (its != null) {
+            admission = null;
             try {
                 its.end(false, bytes, begun);
             } catch (RuntimeException | Error e) { // the call must end all the same

@@ -140,7 +140,7 @@ final class PostedTransfers {
             thread.start();
             started = true;
         } finally {
-            if (!started) {
+            if (!started && thread.getState() == Thread.State.NEW) { // else it runs, and removes itself
                 alone.remove(thread);
             }
         }

@@ -32,6 +32,19 @@ public final class Polling {
         LockSupport.parkNanos(ns);
     }
 
+    /** Sleeps for the whole time, also when the thread is unparked or interrupted; keeps the interrupt. */
+    public static void sleepThroughNs(long ns) {
+        long beganNs = System.nanoTime();
+        boolean interrupted = Thread.interrupted();
+        for (long leftNs = ns; leftNs > 0; leftNs = ns - (System.nanoTime() - beganNs)) {
+            LockSupport.parkNanos(leftNs);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     /**
      * Polls a condition until it holds or the deadline has passed. An interrupt does not end the wait and stays set; the
      * thread then polls without sleeping.

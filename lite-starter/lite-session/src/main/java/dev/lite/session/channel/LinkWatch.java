@@ -167,9 +167,10 @@ public final class LinkWatch implements AutoCloseable {
             tickedNs = nowNs;
             tick();
         }
-        for (; dealtWith < came; dealtWith++) {
+        while (dealtWith < came) {
             long key = its.sockets().key(dealtWith);
             if (key == CLOSE_KEY) {
+                dealtWith++; // first: if the drain fails, it comes again
                 its.bell().drain();
                 continue;
             }
@@ -177,6 +178,7 @@ public final class LinkWatch implements AutoCloseable {
             if (link != null && !works(() -> poll(link))) {
                 later.add(link);
             }
+            dealtWith++;
         }
     }
 

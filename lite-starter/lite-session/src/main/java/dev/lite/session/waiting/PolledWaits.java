@@ -146,17 +146,8 @@ public final class PolledWaits {
     }
 
     /** An interrupt is kept, but does not end the sleep: the thread would not leave its carrier, and would keep others from it. */
-    private void awaitBeyond(long deadlineNs) {
-        long beganNs = System.nanoTime();
-        long sleepNs = Math.min(BEYOND_NS, deadlineNs - beganNs);
-        boolean interrupted = Thread.interrupted();
-        for (long leftNs = sleepNs; leftNs > 0; leftNs = sleepNs - (System.nanoTime() - beganNs)) {
-            LockSupport.parkNanos(this, leftNs);
-            interrupted |= Thread.interrupted();
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+    private static void awaitBeyond(long deadlineNs) {
+        Polling.sleepThroughNs(Math.min(BEYOND_NS, deadlineNs - System.nanoTime()));
     }
 
     private int take() {

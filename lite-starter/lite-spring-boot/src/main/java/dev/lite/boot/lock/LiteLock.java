@@ -48,7 +48,8 @@ public @interface LiteLock {
     /**
      * The lock's name. May have placeholders ({@code ${…}}), and expressions ({@code #{…}}) over the method's
      * parameters ({@code #article}) and the bean's properties. A variable that is no parameter fails the
-     * start; an expression that is null, or that adds null to a text, fails the call.
+     * start; an expression that is null fails the call, as does a null that its own {@code +} adds to a text. To see
+     * that, the operands of {@code +} are evaluated twice.
      */
     String value();
 
