@@ -190,6 +190,7 @@ class ArchitectureTest {
                         "dev.lite.boot..",
                         "dev.lite.embedded..",
                         "dev.lite.test..",
+                        "dev.lite.testing.boot..",
                         "dev.lite.demo..",
                         "dev.lite.log.boot..",
                         "dev.lite.mr.boot..",
