@@ -285,6 +285,7 @@ final class RpcCaller {
 
     /** {@link Post#BUSY}: the deadline has passed, or the thread was interrupted; then its pauses would end at once, too. */
     private static Post postUntilAccepted(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
+        long pauseNs = RpcRequests.PAUSE_NS;
         while (true) {
             Post post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY);
             if (post != Post.BUSY
@@ -292,7 +293,8 @@ final class RpcCaller {
                     || Thread.currentThread().isInterrupted()) {
                 return post;
             }
-            Polling.sleepNs(RpcRequests.PAUSE_NS);
+            Polling.sleepNs(pauseNs);
+            pauseNs = Math.min(2 * pauseNs, RpcRequests.PAUSE_NS_MAX);
         }
     }
 

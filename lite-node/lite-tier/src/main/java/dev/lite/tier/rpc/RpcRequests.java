@@ -27,6 +27,8 @@ final class RpcRequests {
     private static final Logger log = LoggerFactory.getLogger(RpcRequests.class);
     /** Between two posts while a connection is busy, or two checks of a full ring. */
     static final long PAUSE_NS = 20_000;
+    /** Many calls may wait for a connection that is busy for long. */
+    static final long PAUSE_NS_MAX = 1_000_000;
 
     private static final long ENLARGE_TIMEOUT_NS = 5_000_000_000L;
 
@@ -180,8 +182,10 @@ final class RpcRequests {
     private static void postCancelled(RpcBinding binding, RpcSlot slot, int place, int length) {
         Post post = Post.CLOSED;
         try {
+            long pauseNs = PAUSE_NS;
             while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
-                Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
+                Polling.sleepNs(pauseNs); // until the post is accepted or the connection ends
+                pauseNs = Math.min(2 * pauseNs, PAUSE_NS_MAX);
             }
         } catch (IndexOutOfBoundsException e) {
             log.error(
