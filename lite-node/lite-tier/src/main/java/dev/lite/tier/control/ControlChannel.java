@@ -8,11 +8,11 @@ import dev.lite.api.RpcStatus;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
 import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -67,9 +67,6 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
 
     private static final int SLOT_MASK = SLOTS - 1;
     private static final int STATUS_OK = 0;
-    private static final long BUSY_PAUSE_NS = 20_000;
-    /** While the other node is paused, an answer may wait for long. */
-    private static final long BUSY_PAUSE_NS_MAX = 1_000_000;
 
     private static final Duration FOR_EVER = Duration.ofDays(36_500);
 
@@ -228,12 +225,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
         arenaInUse.readLock().lock();
         try {
-            for (long pauseNs = BUSY_PAUSE_NS; ; pauseNs = Math.min(2 * pauseNs, BUSY_PAUSE_NS_MAX)) {
+            for (BusyPause busy = new BusyPause(); ; busy.pause()) {
                 Post post = closed ? Post.CLOSED : trySend(peer, kind, slot, status, sequence, message);
                 if (post != Post.BUSY || deadline.passed()) {
                     return post;
                 }
-                Polling.sleepThroughNs(pauseNs);
             }
         } finally {
             arenaInUse.readLock().unlock();

@@ -18,6 +18,7 @@ import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.Poster;
@@ -49,7 +50,7 @@ public final class PostedMemory implements RemoteMemory {
     /** {@link #BUFFERS_MAX} take one part in this many of the arena at most. */
     private static final int ARENA_PART = 16;
 
-    private static final long BUSY_PAUSE_NS = 20_000;
+    private static final long LINK_PAUSE_NS = 20_000;
 
     private final PeerLinks links;
     private final BounceBuffers buffers;
@@ -246,7 +247,7 @@ public final class PostedMemory implements RemoteMemory {
             if (deadline.passed() || Thread.currentThread().isInterrupted()) {
                 throw broken;
             }
-            Polling.sleepNs(BUSY_PAUSE_NS);
+            Polling.sleepNs(LINK_PAUSE_NS);
         }
         Peer peer;
         try {
@@ -375,7 +376,7 @@ public final class PostedMemory implements RemoteMemory {
             boolean held) {
         boolean has = held;
         try {
-            while (true) {
+            for (BusyPause busy = new BusyPause(); ; busy.pause()) {
                 Post post = posts.tryPost(peer, buffer, operation, offset, length, first, second, false);
                 if (post == Post.ACCEPTED || post == Post.DONE) {
                     boolean kept = has;
@@ -392,10 +393,9 @@ public final class PostedMemory implements RemoteMemory {
                 if (deadline.passed()) {
                     throw Posts.late(peer, operation, deadline);
                 }
-                if (Thread.currentThread().isInterrupted()) { // the pauses would end at once, too
+                if (Thread.currentThread().isInterrupted()) {
                     throw interrupted(peer, operation);
                 }
-                Polling.sleepNs(BUSY_PAUSE_NS);
             }
         } finally {
             if (has) {

@@ -4,8 +4,8 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.fabric.Post;
-import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
@@ -160,7 +160,7 @@ final class PostedCalls {
 
     /** Posts a call whose connection was busy. If the call is given up meanwhile, its entry is sent as cancelled. */
     private void postLater(RpcBinding binding, RpcSlot slot, int place, int length, long callId, PostedCall call) {
-        while (slot.isPosted(call)) {
+        for (BusyPause busy = new BusyPause(); slot.isPosted(call); busy.pause()) {
             Post post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY);
             if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
                 call.lost(slot);
@@ -168,7 +168,6 @@ final class PostedCalls {
             if (post != Post.BUSY) {
                 return;
             }
-            Polling.sleepNs(RpcRequests.PAUSE_NS);
         }
         cancelAbandoned(binding, slot, place, length, callId);
     }

@@ -6,6 +6,7 @@ import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.wire.WireText;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
@@ -23,6 +24,8 @@ final class RpcCaller {
      * A deadline whose clock was not read yet. If the clock returns this value, the deadline becomes slightly later.
      */
     private static final long NOT_STARTED = 0;
+    /** Between two looks whether a full ring has room. */
+    private static final long ROOM_PAUSE_NS = 20_000;
 
     private final RpcEngine engine;
     private final RpcReplies replies;
@@ -265,7 +268,7 @@ final class RpcCaller {
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
                 }
-                Polling.sleepNs(RpcRequests.PAUSE_NS);
+                Polling.sleepNs(ROOM_PAUSE_NS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -283,18 +286,15 @@ final class RpcCaller {
                 "%s: %s while waiting for room in the ring of its function".formatted(target, why));
     }
 
-    /** {@link Post#BUSY}: the deadline has passed, or the thread was interrupted; then its pauses would end at once, too. */
+    /** {@link Post#BUSY}: the deadline has passed, or the thread was interrupted. */
     private static Post postUntilAccepted(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
-        long pauseNs = RpcRequests.PAUSE_NS;
-        while (true) {
+        for (BusyPause busy = new BusyPause(); ; busy.pause()) {
             Post post = RpcRequests.post(binding, slot, place, length, Poster.NOBODY);
             if (post != Post.BUSY
                     || deadlineNs - System.nanoTime() <= 0
                     || Thread.currentThread().isInterrupted()) {
                 return post;
             }
-            Polling.sleepNs(pauseNs);
-            pauseNs = Math.min(2 * pauseNs, RpcRequests.PAUSE_NS_MAX);
         }
     }
 

@@ -6,7 +6,7 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Polling;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
@@ -28,7 +28,6 @@ import org.slf4j.LoggerFactory;
  */
 final class RpcReplies {
     private static final Logger log = LoggerFactory.getLogger(RpcReplies.class);
-    private static final long BUSY_PAUSE_NS = 20_000;
     private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
 
     private final RpcSlots slots;
@@ -160,8 +159,9 @@ final class RpcReplies {
     private void reportRead(Peer peer, int offered) {
         if (postRead(peer, offered) == Post.BUSY) {
             boolean unused = later.test(() -> {
+                BusyPause busy = new BusyPause();
                 while (postRead(peer, offered) == Post.BUSY) {
-                    Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+                    busy.pause(); // until the post is accepted or the connection ends
                 }
             });
         }
@@ -208,10 +208,11 @@ final class RpcReplies {
                 held = false;
             }
             long deadlineNs = System.nanoTime() + REPLY_TIMEOUT_NS;
+            BusyPause busy = new BusyPause();
             while (post == Post.BUSY
                     && deadlineNs - System.nanoTime() > 0
-                    && !Thread.currentThread().isInterrupted()) { // its pauses would end at once, too
-                Polling.sleepNs(BUSY_PAUSE_NS);
+                    && !Thread.currentThread().isInterrupted()) {
+                busy.pause();
                 post = postReply(ring.peer, call, out, bytes, fits, false);
             }
         }
@@ -301,9 +302,10 @@ final class RpcReplies {
         try {
             starts = later.test(() -> {
                 Post post;
+                BusyPause busy = new BusyPause();
                 try {
                     while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
-                        Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+                        busy.pause(); // until the post is accepted or the connection ends
                     }
                 } catch (RuntimeException | Error e) {
                     call.reopen(); // nobody answers it any more, but its caller can cancel it

@@ -10,9 +10,9 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Durations;
-import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.wire.WireError;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
@@ -25,11 +25,6 @@ import org.slf4j.LoggerFactory;
 /** Puts the requests of calls into rings, and reads the replies: what calls with and without a waiting thread share. Any thread. */
 final class RpcRequests {
     private static final Logger log = LoggerFactory.getLogger(RpcRequests.class);
-    /** Between two posts while a connection is busy, or two checks of a full ring. */
-    static final long PAUSE_NS = 20_000;
-    /** Many calls may wait for a connection that is busy for long. */
-    static final long PAUSE_NS_MAX = 1_000_000;
-
     private static final long ENLARGE_TIMEOUT_NS = 5_000_000_000L;
 
     private final RpcEngine engine;
@@ -182,10 +177,9 @@ final class RpcRequests {
     private static void postCancelled(RpcBinding binding, RpcSlot slot, int place, int length) {
         Post post = Post.CLOSED;
         try {
-            long pauseNs = PAUSE_NS;
+            BusyPause busy = new BusyPause();
             while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
-                Polling.sleepNs(pauseNs); // until the post is accepted or the connection ends
-                pauseNs = Math.min(2 * pauseNs, PAUSE_NS_MAX);
+                busy.pause(); // until the post is accepted or the connection ends
             }
         } catch (IndexOutOfBoundsException e) {
             log.error(

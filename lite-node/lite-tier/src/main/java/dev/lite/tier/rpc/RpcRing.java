@@ -3,8 +3,8 @@ package dev.lite.tier.rpc;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
-import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Unrecoverable;
+import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
 import java.util.Arrays;
@@ -29,7 +29,6 @@ final class RpcRing {
     /** What callers do not know to be free counts as taken: for long requests, it must be a small part of a large ring. */
     private static final int REPORT_BYTES_MAX = 16 << 10;
 
-    private static final long PAUSE_NS = 20_000;
     /** The pause before the head is reported again if no thread could be started for that. */
     private static final long AGAIN_NS = 10_000_000;
 
@@ -268,8 +267,9 @@ final class RpcRing {
     /** Retries until the write is accepted or the connection ends. Runs on a virtual thread. */
     private void reportUntilAccepted() {
         try {
+            BusyPause busy = new BusyPause();
             while (isBusyReporting()) {
-                Polling.sleepNs(PAUSE_NS);
+                busy.pause();
             }
         } catch (RuntimeException | Error e) { // for example no memory
             Unrecoverable.report(e);
