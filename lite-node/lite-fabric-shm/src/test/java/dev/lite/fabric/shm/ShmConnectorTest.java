@@ -10,6 +10,7 @@ import dev.lite.fabric.driver.Connections;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.testing.Undescribed;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -27,15 +28,6 @@ class ShmConnectorTest {
     Path directory;
 
     private final List<String> calls = new ArrayList<>();
-
-    /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class Undescribed extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
-        }
-    }
 
     /** It fails once, when the connection is made. */
     private static final class FailingDriver implements Connections.Driver<ShmEndpoint, ShmLink> {

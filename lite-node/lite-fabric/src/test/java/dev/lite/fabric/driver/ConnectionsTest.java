@@ -10,6 +10,7 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Undescribed;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -44,15 +45,6 @@ class ConnectionsTest {
         @Override
         public long remoteBytes() {
             return 4096;
-        }
-    }
-
-    /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class Undescribed extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
         }
     }
 

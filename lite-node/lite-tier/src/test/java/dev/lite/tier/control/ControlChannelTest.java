@@ -21,6 +21,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Inside;
+import dev.lite.testing.Undescribed;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
@@ -247,15 +248,6 @@ class ControlChannelTest {
                     .isNotInstanceOf(LiteTimeoutException.class);
             withMemory.run();
             assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(0))).isNotNull();
-        }
-    }
-
-    /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class Undescribed extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
         }
     }
 

@@ -20,6 +20,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.testing.Inside;
+import dev.lite.testing.Undescribed;
 import dev.lite.testing.Waits;
 import dev.lite.tier.Access;
 import dev.lite.tier.Operation;
@@ -312,15 +313,6 @@ class PostedMemoryTest {
             Inside.set(posts, "links", null);
             return () -> Inside.set(posts, "links", links);
         });
-    }
-
-    /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class Undescribed extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
-        }
     }
 
     /** Likewise. */

@@ -17,6 +17,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Inside;
+import dev.lite.testing.Undescribed;
 import dev.lite.testing.Waits;
 import dev.lite.tier.Admission;
 import dev.lite.tier.TierSession;
@@ -197,15 +198,6 @@ class ErrorAtReplyTest {
 
             assertThat(counts).allSatisfy(count -> assertThat(count.ended).hasValue(1));
             session.close();
-        }
-    }
-
-    /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class Undescribed extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
         }
     }
 

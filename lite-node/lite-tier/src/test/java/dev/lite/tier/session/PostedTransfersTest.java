@@ -9,6 +9,7 @@ import dev.lite.api.LiteStatistics.Kind;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
+import dev.lite.testing.Undescribed;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -73,15 +74,6 @@ class PostedTransfersTest {
     }
 
     /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class UndescribedError extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
-        }
-    }
-
-    /** Likewise. */
     @SuppressWarnings("serial")
     private static final class UndescribedException extends RuntimeException {
         @Override
@@ -95,7 +87,7 @@ class PostedTransfersTest {
     void oneThatHasAThreadOfItsOwnFailsAlsoIfThereIsNoMemoryToSayWhy() {
         backend.resume();
         LmrHandle limited = lite.memory().malloc(LmrSpec.of(64).withName(FakeBackend.LIMITED));
-        backend.limitedFailure = new UndescribedError();
+        backend.limitedFailure = new Undescribed();
         backend.limitedFails = true;
         assertThat(limited.writeAsync(0, MemorySegment.ofArray(new byte[8]))).failsWithin(Waits.seconds(10));
     }

@@ -15,6 +15,7 @@ import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Inside;
+import dev.lite.testing.Undescribed;
 import dev.lite.testing.Waits;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
@@ -255,15 +256,6 @@ class WaitingCommandsTest {
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number(), 0);
         endsNow();
-    }
-
-    /** There is no memory to describe it. */
-    @SuppressWarnings("serial") // nobody writes it
-    private static final class Undescribed extends OutOfMemoryError {
-        @Override
-        public String getMessage() {
-            throw new OutOfMemoryError("no memory for a message, on purpose");
-        }
     }
 
     /** Likewise. */
