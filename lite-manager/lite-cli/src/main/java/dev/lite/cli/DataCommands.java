@@ -148,7 +148,8 @@ final class DataCommands {
             }
         }
 
-        abstract void show(byte[] piece, int length, long offset) throws IOException;
+        /** @throws OutputLostException if it cannot be written */
+        abstract void show(byte[] piece, int length, long offset);
 
         void end(long offset) throws IOException {}
     }
@@ -160,11 +161,11 @@ final class DataCommands {
             mixinStandardHelpOptions = true)
     static final class Get extends Reads {
         @Override
-        void show(byte[] piece, int length, long offset) throws IOException {
+        void show(byte[] piece, int length, long offset) {
             try {
                 streams().out().write(piece, 0, length);
-            } catch (IOException e) {
-                throw new IOException("cannot write to standard output: " + IoReasons.of(e), e);
+            } catch (IOException e) { // which the stream noted
+                throw new OutputLostException();
             }
         }
 
@@ -184,10 +185,10 @@ final class DataCommands {
         private final HexDump dump = new HexDump();
 
         @Override
-        void show(byte[] piece, int length, long offset) throws IOException {
+        void show(byte[] piece, int length, long offset) {
             dump.print(piece, length, offset, out());
             if (out().checkError()) {
-                throw new IOException("cannot write to standard output");
+                throw new OutputLostException();
             }
         }
 

@@ -101,6 +101,9 @@ public final class LiteMain {
     private static int failed(Exception failure, CommandLine command) {
         int status;
         switch (failure) {
+            case OutputLostException known -> {
+                return ExitStatus.OK; // so far: see execute
+            }
             case CommandFailedException known -> status = known.exitStatus();
             case IllegalArgumentException known -> status = ExitStatus.USAGE;
             case ProcessFailedException known -> status = ExitStatus.FAILED;

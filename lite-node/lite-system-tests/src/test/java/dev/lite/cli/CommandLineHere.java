@@ -2,6 +2,8 @@ package dev.lite.cli;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
@@ -34,6 +36,18 @@ public final class CommandLineHere {
                         new Streams(new ByteArrayInputStream(input), bytes))
                 .execute(arguments);
         return new Result(status, out.toString(), bytes.toByteArray(), err.toString());
+    }
+
+    /**
+     * Runs a command whose output goes elsewhere.
+     *
+     * @param out standard output
+     */
+    public static Result runInto(OutputStream out, String... arguments) {
+        StringWriter err = new StringWriter();
+        int status = LiteMain.execute(
+                new Streams(InputStream.nullInputStream(), out), new PrintWriter(err, true), arguments);
+        return new Result(status, "", new byte[0], err.toString());
     }
 
     /** Runs a command without input. */

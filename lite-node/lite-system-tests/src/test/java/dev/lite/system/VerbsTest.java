@@ -13,6 +13,7 @@ import dev.lite.cli.CommandLineHere.Result;
 import dev.lite.local.LocalCluster;
 import dev.lite.testing.Waits;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -87,6 +88,21 @@ class VerbsTest {
         return result;
     }
 
+    private Result unwritten(String reason, String... arguments) {
+        OutputStream failing = new OutputStream() {
+            @Override
+            public void write(int value) throws IOException {
+                throw new IOException(reason);
+            }
+        };
+        return CommandLineHere.runInto(
+                failing,
+                Stream.concat(
+                                Arrays.stream(arguments),
+                                Stream.of("--socket", cluster.socket(1).toString()))
+                        .toArray(String[]::new));
+    }
+
     private static byte[] bytes(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
     }
@@ -112,6 +128,15 @@ class VerbsTest {
                 00000010  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|
                 00000020
                 """);
+
+        for (String command : List.of("get", "dump")) {
+            Result unwritten = unwritten("No space left on device", command, "verbs/data");
+            assertThat(unwritten.status()).isEqualTo(1);
+            assertThat(unwritten.err()).isEqualTo("lite: cannot write to standard output: No space left on device\n");
+            Result enough = unwritten("Broken pipe", command, "verbs/data");
+            assertThat(enough.status()).as(command + " | head").isZero();
+            assertThat(enough.err()).isEmpty();
+        }
 
         Result unread = data(none, "put", "verbs/data", "/proc/self/mem");
         assertThat(unread.status()).isEqualTo(1);
