@@ -1,9 +1,5 @@
 package dev.lite.tier.peer;
 
-import dev.lite.fabric.Fabric;
-import dev.lite.fabric.FabricCapabilities;
-import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricMemory;
 import java.util.Deque;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -14,7 +10,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A fabric whose events are waits: a poll ends the waits that were put into it. Its own waits never time out. */
-final class QueueFabric implements Fabric {
+final class QueueFabric extends UnconnectedFabric {
     final ConcurrentLinkedQueue<Flag> queue = new ConcurrentLinkedQueue<>();
     final AtomicReference<@Nullable String> violation = new AtomicReference<>();
     final AtomicInteger polls = new AtomicInteger();
@@ -201,26 +197,6 @@ final class QueueFabric implements Fabric {
             throw thrown;
         }
         return "queue";
-    }
-
-    @Override
-    public String localAddress() {
-        return "";
-    }
-
-    @Override
-    public FabricCapabilities capabilities() {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void register(FabricMemory memory) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public FabricEndpoint connect(String address) {
-        throw new UnsupportedOperationException();
     }
 
     /** A wait for an event. */

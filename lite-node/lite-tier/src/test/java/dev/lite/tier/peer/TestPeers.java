@@ -1,9 +1,6 @@
 package dev.lite.tier.peer;
 
-import dev.lite.fabric.Fabric;
-import dev.lite.fabric.FabricCapabilities;
 import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricMemory;
 import java.util.UUID;
 
 /** Connections without a network, for tests of what is kept for each connection. */
@@ -17,7 +14,7 @@ public final class TestPeers {
     }
 
     /** No event ever comes. */
-    private static final class SilentFabric implements Fabric {
+    private static final class SilentFabric extends UnconnectedFabric {
         @Override
         public int poll(int limit) {
             return 0;
@@ -46,26 +43,6 @@ public final class TestPeers {
         @Override
         public String name() {
             return "silent";
-        }
-
-        @Override
-        public String localAddress() {
-            return "";
-        }
-
-        @Override
-        public FabricCapabilities capabilities() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void register(FabricMemory memory) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public FabricEndpoint connect(String address) {
-            throw new UnsupportedOperationException();
         }
     }
 }
