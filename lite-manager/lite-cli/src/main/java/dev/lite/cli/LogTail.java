@@ -1,6 +1,7 @@
 package dev.lite.cli;
 
 import java.io.EOFException;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.RandomAccessFile;
@@ -28,6 +29,12 @@ final class LogTail {
     private final boolean follow;
     private final PrintWriter out;
     private final Consumer<String> notes;
+    private final Opener opener;
+
+    /** Opens a log for reading. */
+    interface Opener {
+        RandomAccessFile open(Path log) throws IOException;
+    }
 
     /**
      * @param lines how many of the last lines are printed at first
@@ -35,11 +42,17 @@ final class LogTail {
      * @param notes gets a line if earlier lines are in another file
      */
     LogTail(Path log, int lines, boolean follow, PrintWriter out, Consumer<String> notes) {
+        this(log, lines, follow, out, notes, file -> new RandomAccessFile(file.toFile(), "r"));
+    }
+
+    /** For tests: the log may be replaced just before it is opened. */
+    LogTail(Path log, int lines, boolean follow, PrintWriter out, Consumer<String> notes, Opener opener) {
         this.log = log;
         this.lines = lines;
         this.follow = follow;
         this.out = out;
         this.notes = notes;
+        this.opener = opener;
     }
 
     /** Prints. */
@@ -47,31 +60,57 @@ final class LogTail {
         if (!Files.exists(log) && !follow) {
             throw new CommandFailedException(ExitStatus.FAILED, "%s does not exist".formatted(log));
         }
-        Object key = key();
-        RandomAccessFile file = key == null ? null : new RandomAccessFile(log.toFile(), "r");
+        Opened opened = open();
         try {
-            long at = file == null ? 0 : printEnd(file);
+            long at = opened == null ? 0 : printEnd(opened.file);
             while (follow && !Thread.currentThread().isInterrupted() && !out.checkError()) {
                 LockSupport.parkNanos(this, POLL_NS);
-                Object newKey = key(); // first: then the rest of a file that was replaced is complete
-                if (file != null) {
-                    long bytes = file.length();
-                    at = print(file, bytes < at ? 0 : at, bytes); // a shorter file was begun anew
+                Object key = key(); // first: then the rest of a file that was replaced is complete
+                if (opened != null) {
+                    long bytes = opened.file.length();
+                    at = print(opened.file, bytes < at ? 0 : at, bytes); // a shorter file was begun anew
                 }
-                if (newKey != null && !newKey.equals(key)) {
-                    if (file != null) {
-                        file.close();
+                if (key != null && (opened == null || !key.equals(opened.key))) {
+                    if (opened != null) {
+                        opened.file.close();
                     }
-                    file = new RandomAccessFile(log.toFile(), "r");
-                    key = newKey;
-                    at = print(file, 0, file.length());
+                    opened = open();
+                    at = opened == null ? 0 : print(opened.file, 0, opened.file.length());
                 }
             }
         } finally {
+            if (opened != null) {
+                opened.file.close();
+            }
+        }
+    }
+
+    /** @param key of this file: the log may already be another one */
+    private record Opened(RandomAccessFile file, Object key) {}
+
+    /** Opens the log, also while the process begins its next file; null if there is none. */
+    private @Nullable Opened open() throws IOException {
+        for (Object key = key(); key != null; ) {
+            RandomAccessFile file = null;
+            FileNotFoundException failure = null;
+            try {
+                file = opener.open(log);
+            } catch (FileNotFoundException e) {
+                failure = e;
+            }
+            Object keyAfter = key();
+            if (key.equals(keyAfter)) {
+                if (file == null) {
+                    throw Objects.requireNonNull(failure);
+                }
+                return new Opened(file, key);
+            }
             if (file != null) {
                 file.close();
             }
+            key = keyAfter;
         }
+        return null;
     }
 
     /** What tells this file from another one that gets its name; null if there is none. */

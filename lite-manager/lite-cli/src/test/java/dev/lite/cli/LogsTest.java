@@ -6,6 +6,7 @@ import dev.lite.local.DetachedCluster;
 import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.RandomAccessFile;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,6 +14,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -122,6 +124,68 @@ class LogsTest {
             Files.move(next, log);
             Waits.until("the new log is printed", () -> text.toString().endsWith(lines(8, 9)));
             assertThat(text.toString()).isEqualTo("first\nlast\n" + lines(0, 9));
+        } finally {
+            follower.interrupt();
+            Waits.join(follower);
+        }
+    }
+
+    private Thread follow(LogTail.Opener opener) {
+        LogTail tail = new LogTail(log, 1, true, new PrintWriter(text, true), notes::add, opener);
+        return Thread.ofPlatform().start(() -> {
+            try {
+                tail.print();
+            } catch (IOException e) {
+                text.write(e.toString());
+            }
+        });
+    }
+
+    private RandomAccessFile open() throws IOException {
+        return new RandomAccessFile(log.toFile(), "r");
+    }
+
+    @Test
+    void aLogThatIsReplacedJustBeforeItIsOpenedIsPrintedOnce() throws IOException {
+        Files.writeString(log, "first\n");
+        AtomicInteger opened = new AtomicInteger();
+        Thread follower = follow(file -> {
+            if (opened.getAndIncrement() == 0) {
+                Files.move(log, log.resolveSibling("node-1.log.1"));
+                Files.writeString(log, lines(0, 3));
+            }
+            return open();
+        });
+        try {
+            Waits.until("the end is printed", () -> text.toString().equals(lines(2, 3)));
+            Files.writeString(log, lines(3, 4), StandardOpenOption.APPEND);
+            Waits.until("the new line is printed", () -> text.toString().endsWith(lines(3, 4)));
+            assertThat(text.toString()).isEqualTo(lines(2, 4));
+        } finally {
+            follower.interrupt();
+            Waits.join(follower);
+        }
+    }
+
+    @Test
+    void aLogWhoseNextFileIsNotThereYetIsFollowedWhenItIs() throws IOException {
+        Files.writeString(log, "first\n");
+        AtomicInteger opened = new AtomicInteger();
+        Thread follower = follow(file -> {
+            if (opened.getAndIncrement() == 0) {
+                Files.move(log, log.resolveSibling("node-1.log.1"));
+            }
+            return open();
+        });
+        try {
+            Waits.until("the log is gone", () -> opened.get() > 0 && Files.notExists(log));
+            Path next = Files.writeString(log.resolveSibling("next"), lines(0, 3));
+            Files.move(next, log);
+            Waits.until("something is printed", () -> !text.toString().isEmpty());
+            Waits.until("the new log is printed", () -> text.toString().endsWith(lines(2, 3)));
+            assertThat(lines(0, 3))
+                    .as("of a log that comes just in time, the end")
+                    .endsWith(text.toString());
         } finally {
             follower.interrupt();
             Waits.join(follower);
