@@ -39,7 +39,7 @@ abstract class LocalCommand implements Callable<Integer> {
 
     /** A command for one cluster on this machine. */
     abstract static class OfCluster extends LocalCommand {
-        private static final String NAME_DEFAULT = "local";
+        static final String NAME_DEFAULT = "local";
 
         @Option(
                 names = "--name",

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 import tools.jackson.databind.JsonNode;
@@ -28,6 +29,13 @@ final class NamesCommand implements Runnable {
     @Parameters(index = "1", arity = "0..1", paramLabel = "PREFIX", defaultValue = "", description = "Their prefix")
     private String prefix = "";
 
+    @Option(
+            names = "--name",
+            paramLabel = "NAME",
+            defaultValue = LocalCommand.OfCluster.NAME_DEFAULT,
+            description = "The cluster whose processes are meant. Default: ${DEFAULT-VALUE}")
+    private String name = LocalCommand.OfCluster.NAME_DEFAULT;
+
     @Spec
     private @Nullable CommandSpec spec;
 
@@ -36,7 +44,10 @@ final class NamesCommand implements Runnable {
         List<String> names = switch (kind.toLowerCase(Locale.ROOT)) {
             case "nodes" -> ask("/api/nodes");
             case "lmrs" -> ask("/api/lmrs?limit=%d&prefix=%s".formatted(NAMES_MAX, ManagerClient.encoded(prefix)));
-            case "processes" -> LocalClusters.here().detached("local").names();
+            case "processes" -> {
+                LocalClusters.checkName("--name", name);
+                yield LocalClusters.here().detached(name).names();
+            }
             default ->
                 throw new IllegalArgumentException(
                         "KIND is \"%s\"; it must be nodes, lmrs or processes".formatted(kind));
@@ -44,7 +55,7 @@ final class NamesCommand implements Runnable {
         if (spec != null) {
             // A name with a line break cannot be completed.
             names.stream()
-                    .filter(name -> name.startsWith(prefix) && name.lines().count() == 1)
+                    .filter(found -> found.startsWith(prefix) && found.lines().count() == 1)
                     .forEach(spec.commandLine().getOut()::println);
             spec.commandLine().getOut().flush();
         }

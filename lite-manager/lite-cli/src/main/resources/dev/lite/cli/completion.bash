@@ -3,20 +3,30 @@
 function _complete_lite_names() {
   _complete_lite "$@"
   local curr_word=${COMP_WORDS[COMP_CWORD]}
-  local prev_word=${COMP_WORDS[COMP_CWORD-1]}
   local verb=${COMP_WORDS[1]}
   if [[ ${#COMPREPLY[@]} -gt 0 || "${curr_word}" == -* || ${COMP_CWORD} -lt 2 ]]; then return; fi
   local kind=""
   local before=0
-  local index
+  local option="" # the one whose value comes next
+  local cluster=()
+  local index word
   for (( index = 2; index < COMP_CWORD; index++ )); do
-    if [[ "${COMP_WORDS[index]}" != -* ]]; then before=$((before + 1)); fi
+    word=${COMP_WORDS[index]}
+    if [[ "${word}" == -*=* ]]; then option=${word%%=*}; word=${word#*=}; fi
+    case "${option}/${word}" in
+      -*/=) ;; # bash makes three words of --name=c
+      --name/*) cluster=(--name "${word}"); option="" ;;
+      -*/*) option="" ;;
+      /--no-wait | /--no-quotas | /--leave | /--json | /--follow) ;;
+      /-*) option=${word} ;;
+      *) before=$((before + 1)) ;;
+    esac
   done
-  case "${prev_word}" in
+  case "${option}" in
     --node) kind=processes ;;
     --nodes) kind=nodes ;;
-    --no-wait | --leave | --json | --follow) ;;
-    -*) return ;;
+    "") ;;
+    *) return ;;
   esac
   if [[ -z "${kind}" ]]; then
     case "${verb}/${before}" in
@@ -29,6 +39,6 @@ function _complete_lite_names() {
   local name
   while IFS= read -r name; do
     if [[ "${name}" == "${curr_word}"* ]]; then COMPREPLY+=( "$(printf '%q' "${name}")" ); fi
-  done < <("${COMP_WORDS[0]}" names --timeout 2 "${kind}" "${curr_word}" 2> /dev/null)
+  done < <("${COMP_WORDS[0]}" names --timeout 2 "${kind}" "${curr_word}" "${cluster[@]}" 2> /dev/null)
 }
 complete -F _complete_lite_names -o default lite lite.sh lite.bash

@@ -441,7 +441,16 @@ class CommandsTest extends AgainstFakeManager {
                 "orders c|cancel",
                 "get --length 5|",
                 "create shop/|",
-                "env --node n|node-1 node-2"
+                "env --node n|node-1 node-2",
+                "env --node = n|node-1 node-2",
+                "logs node-|node-1 node-2",
+                "logs --name other o|other-1",
+                "logs --name = other o|other-1",
+                "logs --name=other o|other-1",
+                "logs --lines 5 --follow node-2|node-2",
+                "logs --name = o|",
+                "stop --name other node-|",
+                "move --timeout 5 shop/counters node-|node-1 node-2"
             })
     void theCompletionScriptOffersNamesOfTheClusterAndNeverExpandsThem(String line, @Nullable String offered)
             throws IOException, InterruptedException {
@@ -449,7 +458,8 @@ class CommandsTest extends AgainstFakeManager {
         Path script = Files.writeString(directory.resolve("completion"), """
                 %s
                 lite() {
-                  case "$4" in
+                  case "$4$6$7" in
+                    processes--nameother) echo other-1 ;;
                     lmrs) printf '%%s\\n' shop/counters 'shop/$(touch harm)' other ;;
                     *) printf '%%s\\n' node-1 node-2 ;;
                   esac
@@ -472,6 +482,13 @@ class CommandsTest extends AgainstFakeManager {
         assertThat(ask("names", "lmrs", "shop")).isZero();
         assertThat(out.toString()).isEqualTo("node-two\nshop/a b\nshop/b\n");
         assertThat(ask("names", "wishes")).isEqualTo(ExitStatus.USAGE);
+    }
+
+    @Test
+    void namesOfProcessesAreThoseOfTheNamedCluster() {
+        assertThat(lite("names", "processes", "node-", "--name", "not-started")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString()).contains("no cluster \"not-started\" was started here");
+        assertThat(lite("names", "processes", "--name", "../x")).isEqualTo(ExitStatus.USAGE);
     }
 
     private static final String QOS =
