@@ -25,4 +25,23 @@ final class ArenaSize {
         long share = freeBytes / 2 / Math.max(1, nodes) / MIB * MIB;
         return Math.max(MIN, Math.min(WANTED, share));
     }
+
+    /**
+     * Checks that the nodes have room for their arenas.
+     *
+     * @param size the size of one, for messages
+     * @throws IllegalArgumentException when they have not
+     */
+    static void requireRoom(String size, long bytes, int nodes) {
+        requireRoom(size, bytes, nodes, FreeMemory.now().sharedBytes());
+    }
+
+    static void requireRoom(String size, long bytes, int nodes, long freeBytes) {
+        long max = freeBytes / nodes;
+        if (bytes > max) {
+            throw new IllegalArgumentException("--arena is %s; with %d node%s it must be at most %dMB: %s has %dMB free"
+                    .formatted(
+                            size, nodes, nodes == 1 ? "" : "s", max / MIB, FreeMemory.SHARED_MEMORY, freeBytes / MIB));
+        }
+    }
 }

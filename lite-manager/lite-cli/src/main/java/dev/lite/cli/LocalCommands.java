@@ -103,10 +103,14 @@ final class LocalCommands {
                     .nodeProperty("lite.node.drain-timeout", "0s")
                     .tied(false);
             PrintWriter progress = json ? err() : out();
-            jars.prepare(line -> print(progress, line));
             if (clusters.removeKilledStart(name)) {
                 print(progress, "Removed what was left of a start of this cluster that was killed");
             }
+            if (clusters.find(name).isEmpty()) { // else its name is refused, whatever room its arenas leave
+                String size = arena == null ? "%dMB by default".formatted(arenaBytes >> 20) : arena;
+                ArenaSize.requireRoom(size, arenaBytes, nodes);
+            }
+            jars.prepare(line -> print(progress, line));
             clusters.reserve(name);
             boolean isUp = false;
             Thread hook = null;

@@ -17,6 +17,14 @@ class ArenaSizeTest {
     }
 
     @Test
+    void arenasThatHaveNoRoomTogetherAreRefusedWithTheLargestOnes() {
+        ArenaSize.requireRoom("1GB", 1024 * MIB, 3, 3072 * MIB);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> ArenaSize.requireRoom("1GB", 1024 * MIB, 3, 3072 * MIB - 1))
+                .withMessage("--arena is 1GB; with 3 nodes it must be at most 1023MB: /dev/shm has 3071MB free");
+    }
+
+    @Test
     void aSizeIsANumberWithAUnit() {
         assertThat(ArenaSize.parse("64mb")).isEqualTo(64 * MIB);
         assertThat(ArenaSize.parse("7")).isEqualTo(7);

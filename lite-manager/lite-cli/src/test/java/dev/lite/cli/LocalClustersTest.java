@@ -351,12 +351,8 @@ class LocalClustersTest {
         return jar;
     }
 
-    /** Such as by Ctrl-C. */
-    @Test
-    void aStartThatIsEndedByASignalLeavesNothing() throws IOException, InterruptedException {
-        String name = "ended-" + ProcessHandle.current().pid();
+    private Process up(String name, String arena, Path output) throws IOException {
         String jar = executableJar(NeverReady.class).toString();
-        Path output = directory.resolve("output");
         ProcessBuilder command = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-cp",
@@ -365,13 +361,61 @@ class LocalClustersTest {
                         "up",
                         "--name=" + name,
                         "--nodes=1",
-                        "--arena=5MB",
+                        "--arena=" + arena,
                         "--manager-jar=" + jar,
                         "--node-jar=" + jar)
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile());
         command.environment().put("LITE_HOME", directory.toString());
-        Process up = command.start();
+        return command.start();
+    }
+
+    @Test
+    void anArenaThatTheSharedMemoryHasNoRoomForIsRefusedBeforeAnyProcessStarts()
+            throws IOException, InterruptedException {
+        String name = "large-" + ProcessHandle.current().pid();
+        Path output = directory.resolve("output");
+        Process up = up(name, "1000000000GB", output);
+        try {
+            assertThat(up.waitFor(Waits.seconds(60).toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            up.descendants().forEach(ProcessHandle::destroyForcibly);
+            up.destroyForcibly();
+        }
+        assertThat(output)
+                .content()
+                .matches(
+                        "lite: --arena is 1000000000GB; with 1 node it must be at most \\d+MB: /dev/shm has \\d+MB free\n");
+        assertThat(up.exitValue()).isEqualTo(ExitStatus.USAGE);
+        assertThat(clusters.find(name)).isEmpty();
+    }
+
+    @Test
+    void aStartOfAClusterThatIsThereIsRefusedForThatAlsoIfThereIsNoRoomForItsArenas()
+            throws IOException, InterruptedException {
+        Path work = directory.resolve("work");
+        Files.createDirectories(work.resolve("commands"));
+        clusters.reserve("a");
+        clusters.write("a", Map.of(LocalClusters.DIRECTORY, work.toString(), LocalClusters.URL, "http://127.0.0.1:1"));
+        Path output = directory.resolve("output");
+        Process up = up("a", "1000000000GB", output);
+        try {
+            assertThat(up.waitFor(Waits.seconds(60).toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } finally {
+            up.descendants().forEach(ProcessHandle::destroyForcibly);
+            up.destroyForcibly();
+        }
+        assertThat(output).content().contains("lite: the cluster \"a\" was left behind");
+    }
+
+    /** Such as by Ctrl-C. */
+    @Test
+    void aStartThatIsEndedByASignalLeavesNothing() throws IOException, InterruptedException {
+        String name = "ended-" + ProcessHandle.current().pid();
+        Path output = directory.resolve("output");
+        Process up = up(name, "5MB", output);
         try {
             Waits.until(
                     "the manager starts",

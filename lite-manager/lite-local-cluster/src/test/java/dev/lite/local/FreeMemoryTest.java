@@ -14,6 +14,12 @@ class FreeMemoryTest {
     }
 
     @Test
+    void sharedMemoryWithoutALimitHasRoomForEverything() {
+        assertThat(FreeMemory.shared(0, 0)).isEqualTo(Long.MAX_VALUE);
+        assertThat(FreeMemory.shared(9, 0)).isZero();
+    }
+
+    @Test
     void thisMachineHasSomeMemoryLeft() {
         FreeMemory now = FreeMemory.now();
         assertThat(now.sharedBytes()).isPositive();
