@@ -8,6 +8,6 @@ final class RpcHandlerLazyInitializationExcludeFilter implements LazyInitializat
 
     @Override
     public boolean isExcluded(String name, BeanDefinition definition, Class<?> type) {
-        return !RpcHandlerRegistrar.handlerMethods(type).isEmpty();
+        return RpcHandlerRegistrar.mayHaveHandlers(type);
     }
 }

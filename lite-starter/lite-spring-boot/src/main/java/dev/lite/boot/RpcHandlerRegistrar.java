@@ -161,7 +161,8 @@ final class RpcHandlerRegistrar
         }
     }
 
-    private static boolean mayHaveHandlers(Class<?> type) {
+    /** Not if the methods of a class cannot be known: such a bean may never be created. */
+    static boolean mayHaveHandlers(Class<?> type) {
         try {
             return !handlerMethods(type).isEmpty();
         } catch (IllegalStateException | LinkageError e) { // a class that it refers to is missing

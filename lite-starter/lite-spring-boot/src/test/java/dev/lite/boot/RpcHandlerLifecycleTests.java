@@ -15,12 +15,15 @@ import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.DisposableBean;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
 import org.springframework.context.support.GenericApplicationContext;
+import org.springframework.core.OverridingClassLoader;
 
 /** When the functions of handlers begin and end. */
 class RpcHandlerLifecycleTests extends RpcHandlerCases {
@@ -176,6 +179,47 @@ class RpcHandlerLifecycleTests extends RpcHandlerCases {
                     assertThat(context.getBeanFactory().containsSingleton("other"))
                             .as("a bean without handlers is created")
                             .isFalse();
+                });
+    }
+
+    static class Optionals {
+        void use(Library library) {}
+    }
+
+    static class Library {}
+
+    /** As an application without the library. */
+    private static final class WithoutLibrary extends OverridingClassLoader {
+        WithoutLibrary() {
+            super(RpcHandlerLifecycleTests.class.getClassLoader());
+        }
+
+        @Override
+        protected boolean isEligibleForOverriding(String name) {
+            return name.equals(Optionals.class.getName()) || name.equals(Library.class.getName());
+        }
+
+        @Override
+        protected @Nullable Class<?> loadClassForOverriding(String name) throws ClassNotFoundException {
+            if (name.equals(Library.class.getName())) {
+                throw new ClassNotFoundException(name);
+            }
+            return super.loadClassForOverriding(name);
+        }
+    }
+
+    @Test
+    void aLazyBeanWhoseClassRefersToAMissingOneDoesNotFailTheStart() throws ClassNotFoundException {
+        Class<?> optionals = new WithoutLibrary().loadClass(Optionals.class.getName());
+        assertThatThrownBy(optionals::getDeclaredMethods).isInstanceOf(NoClassDefFoundError.class);
+        runner.withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .withUserConfiguration(ShopConfiguration.class)
+                .withInitializer(context -> ((BeanDefinitionRegistry) context.getBeanFactory())
+                        .registerBeanDefinition("optionals", new RootBeanDefinition(optionals)))
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    assertThat(rpc.handlers).containsKey("order");
                 });
     }
 
