@@ -8,6 +8,7 @@ import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
 import io.github.resilience4j.retry.RetryRegistry;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
@@ -29,6 +30,7 @@ public final class LiteResilienceAutoConfiguration {
 
     @Bean
     static BeanPostProcessor liteResiliencePostProcessor(
+            ConfigurableListableBeanFactory beans,
             ObjectProvider<LiteResilienceProperties> properties,
             ObjectProvider<CircuitBreakerRegistry> circuitBreakers,
             ObjectProvider<RetryRegistry> retries,
@@ -44,6 +46,7 @@ public final class LiteResilienceAutoConfiguration {
                 return Resilience.isOn(configured)
                         ? new ResilientLite(
                                 lite,
+                                circuitBreakerPrefix(beans, name),
                                 configured,
                                 new Resilience.Registries(
                                         circuitBreakers.getIfAvailable(CircuitBreakerRegistry::ofDefaults),
@@ -53,5 +56,13 @@ public final class LiteResilienceAutoConfiguration {
                         : bean;
             }
         };
+    }
+
+    /** Several sessions may be with clusters whose nodes have the same names, which have no colon. */
+    private static String circuitBreakerPrefix(ConfigurableListableBeanFactory beans, String name) {
+        boolean isMain = beans.getBeanNamesForType(Lite.class, true, false).length <= 1
+                || (beans.containsBeanDefinition(name)
+                        && beans.getMergedBeanDefinition(name).isPrimary());
+        return isMain ? Resilience.PREFIX : Resilience.PREFIX + name + ":";
     }
 }

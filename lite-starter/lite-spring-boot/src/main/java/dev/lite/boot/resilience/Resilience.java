@@ -39,13 +39,14 @@ import org.springframework.boot.convert.DurationStyle;
 final class Resilience {
 
     private static final String NAME = "lite";
-    private static final String PREFIX = "lite-";
+    static final String PREFIX = "lite-";
     private static final double RETRY_FACTOR = 2;
     /** Circuit breakers; more than a cluster has nodes. */
     private static final int MADE_MAX = 1024;
 
     private final Lite lite;
     private final Duration deadline;
+    private final String circuitBreakerPrefix;
     private final @Nullable CircuitBreakerRegistry circuitBreakers;
     private final CircuitBreakerConfig circuitBreakerConfig;
 
@@ -65,9 +66,15 @@ final class Resilience {
             BulkheadRegistry bulkheads,
             RateLimiterRegistry rateLimiters) {}
 
-    /** @param lite the session that all of this protects */
-    Resilience(Lite lite, LiteResilienceProperties properties, Registries registries) {
+    /**
+     * Takes or makes the instances of a session.
+     *
+     * @param lite the session that all of this protects
+     * @param circuitBreakerPrefix before a node's name, the name of its circuit breaker; of this session only
+     */
+    Resilience(Lite lite, String circuitBreakerPrefix, LiteResilienceProperties properties, Registries registries) {
         this.lite = lite;
+        this.circuitBreakerPrefix = circuitBreakerPrefix;
         deadline = lite.deadline();
         circuitBreakers = properties.circuitBreaker().enabled() ? registries.circuitBreakers() : null;
         circuitBreakerConfig = config(properties.circuitBreaker());
@@ -125,7 +132,7 @@ final class Resilience {
         if (circuitBreakers == null) {
             return null;
         }
-        String name = PREFIX + node;
+        String name = circuitBreakerPrefix + node;
         CircuitBreakerRegistry registry = circuitBreakers;
         return registry.find(name).orElseGet(() -> makeCircuitBreaker(registry, name));
     }

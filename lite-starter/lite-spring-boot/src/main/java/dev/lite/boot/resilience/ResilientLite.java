@@ -18,9 +18,13 @@ final class ResilientLite implements Lite {
     private final LtMemory memory;
     private final LtRpc rpc;
 
-    ResilientLite(Lite lite, LiteResilienceProperties properties, Resilience.Registries registries) {
+    ResilientLite(
+            Lite lite,
+            String circuitBreakerPrefix,
+            LiteResilienceProperties properties,
+            Resilience.Registries registries) {
         this.lite = lite;
-        Resilience resilience = new Resilience(lite, properties, registries);
+        Resilience resilience = new Resilience(lite, circuitBreakerPrefix, properties, registries);
         memory = properties.retry().enabled() ? new ResilientMemory(lite.memory(), resilience) : lite.memory();
         boolean calls = properties.circuitBreaker().enabled()
                 || properties.bulkhead().enabled()

@@ -148,6 +148,27 @@ class LiteResilienceTests {
                 });
     }
 
+    /** They may belong to clusters whose nodes have the same names. */
+    @Test
+    void failuresOfOneSessionOpenNoCircuitBreakerOfAnother() {
+        serve(false);
+        FakeLite own = new FakeLite(AttachOptions.to(Path.of("/tmp/y.sock"), "y"));
+        var unused = own.rpc().register("f", 1, call -> EMPTY);
+        withoutSession
+                .withBean("main", Lite.class, () -> lite, definition -> definition.setPrimary(true))
+                .withBean("other", Lite.class, () -> own)
+                .run(context -> {
+                    LtRpc rpc = context.getBean(LtRpc.class);
+                    assertUnreachable(rpc, 5);
+                    assertThatThrownBy(() -> call(rpc)).hasMessageContaining("\"lite-node-2\" is OPEN");
+                    LtRpc other = context.getBean("other", Lite.class).rpc();
+                    call(other);
+                    own.rpc().unreachable = true;
+                    assertUnreachable(other, 4); // the fifth call
+                    assertThatThrownBy(() -> call(other)).hasMessageContaining("\"lite-other:node-2\" is OPEN");
+                });
+    }
+
     @Test
     void theCircuitBreakersOfNodesThatComeAndGoAreBounded() {
         CircuitBreaker own = circuitBreakers.circuitBreaker("lite-node-0");
