@@ -26,11 +26,13 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.support.BeanDefinitionOverrideException;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.test.context.TestContextManager;
 
@@ -95,6 +97,25 @@ class LiteTestTests {
 
     @LiteTest(arenaSize = "much")
     static class NoSize {}
+
+    @SpringBootConfiguration
+    @EnableAutoConfiguration
+    static class OwnSessionApplication {
+        @Bean
+        Lite lite() {
+            throw new IllegalStateException("the application's own session is attached");
+        }
+    }
+
+    @SpringBootTest(classes = OwnSessionApplication.class)
+    @LiteTest
+    static class OwnSession {}
+
+    @SpringBootTest(
+            classes = OwnSessionApplication.class,
+            properties = "spring.main.allow-bean-definition-overriding=true")
+    @LiteTest
+    static class ReplacedSession {}
 
     private static ApplicationContext contextOf(Class<?> test) {
         return new TestContextManager(test).getTestContext().getApplicationContext();
@@ -201,6 +222,26 @@ class LiteTestTests {
 
     @LiteTest(principal = "closing")
     static class ToClose {}
+
+    @Test
+    void anApplicationsOwnSessionOfTheSameNameFailsTheStartAndTheMessageSaysWhoseTheOtherIs() {
+        assertThatThrownBy(() -> contextOf(OwnSession.class))
+                .rootCause()
+                .isInstanceOfSatisfying(
+                        BeanDefinitionOverrideException.class,
+                        e -> assertThat(new String[] {
+                                    e.getBeanName(), e.getExistingDefinition().getResourceDescription()
+                                })
+                                .containsExactly("lite", "@LiteTest"))
+                .hasMessageContaining("defined in @LiteTest");
+    }
+
+    @Test
+    void whereBeansMayBeOverriddenTheSessionOfTheTestReplacesAnApplicationsOwnOfTheSameName() {
+        ApplicationContext context = contextOf(ReplacedSession.class);
+        assertThat(context.getBean(Lite.class).nodeName()).isEqualTo("node-1");
+        assertThat(context.getBeanNamesForType(Lite.class)).containsExactly("lite");
+    }
 
     @Test
     void theSizeOfAnArenaIsADataSize() {
