@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import java.lang.reflect.Type;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
@@ -29,6 +30,9 @@ final class JacksonBodies implements RpcBodies.Json {
     @Override
     public Object read(byte[] bytes, Type type) {
         if (bytes.length == 0) {
+            if (mapper.constructType(type).hasRawClass(Optional.class)) {
+                return Optional.empty();
+            }
             throw new IllegalArgumentException(
                     "0 bytes, which void and null send, cannot be read as %s; an Optional can be missing"
                             .formatted(type.getTypeName()));

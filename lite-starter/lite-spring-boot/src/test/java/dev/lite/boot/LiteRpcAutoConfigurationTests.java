@@ -182,6 +182,29 @@ class LiteRpcAutoConfigurationTests extends RpcHandlerCases {
         });
     }
 
+    static class Wishes {
+        @LtRpcHandler("wish")
+        String wish(Optional<Order> order) {
+            return order.map(Order::article).orElse("nothing");
+        }
+    }
+
+    @Test
+    void bytesThatAreMissingAreAnEmptyOptional() {
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .withBean(Wishes.class)
+                .run(context -> {
+                    LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+                    assertThat(template.call("fake-1", "wish", new Order("tea", 1), String.class))
+                            .isEqualTo("tea");
+                    assertThat(template.call("fake-1", "wish", null, String.class))
+                            .isEqualTo("nothing");
+                    assertThat(template.call(
+                                    "fake-1", "forget", null, new ParameterizedTypeReference<Optional<Receipt>>() {}))
+                            .isEmpty();
+                });
+    }
+
     @Test
     void anAsynchronousCallCompletesWithTheReplyOrTheException() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
