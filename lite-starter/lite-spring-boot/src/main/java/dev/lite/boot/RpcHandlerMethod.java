@@ -11,6 +11,11 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.support.AopUtils;
@@ -24,6 +29,15 @@ import org.springframework.util.ReflectionUtils;
 final class RpcHandlerMethod implements RpcHandler {
     /** A parameter of suspend functions of Kotlin, which need not be on the class path. */
     private static final String CONTINUATION = "kotlin.coroutines.Continuation";
+
+    private static final Log log = LogFactory.getLog(RpcHandlerMethod.class);
+
+    private static final long LOG_PAUSE_NS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Control characters, and what else ends a line. */
+    private static final Pattern CONTROLS = Pattern.compile("[\\p{Cc}\\u2028\\u2029]");
+
+    private final AtomicLong nextLogNs = new AtomicLong(System.nanoTime());
 
     private final Object bean;
     private final Method method;
@@ -96,8 +110,28 @@ final class RpcHandlerMethod implements RpcHandler {
         try {
             return bodies.decode(bytes, type);
         } catch (IllegalArgumentException e) { // the caller's mistake, without the names of classes
+            warn(call, e);
             throw new RpcHandlerException(
-                    0, "the request of %d bytes cannot be converted for the handler".formatted(bytes.length), e);
+                    0,
+                    "the request of %d bytes cannot be converted for the handler; the log of its application has the cause"
+                            .formatted(bytes.length),
+                    e);
+        }
+    }
+
+    /** In one line, at most once a second: the caller chooses the text and the number of its requests. */
+    private void warn(RpcCall call, IllegalArgumentException failure) {
+        long next = nextLogNs.get();
+        long now = System.nanoTime();
+        if (now - next >= 0 && nextLogNs.compareAndSet(next, now + LOG_PAUSE_NS)) {
+            log.warn("@LtRpcHandler(\"%s\") %s: cannot convert a request of \"%s\" at %s: %s"
+                    .formatted(
+                            annotation.value(),
+                            method,
+                            call.callerPrincipal(),
+                            call.callerNode(),
+                            CONTROLS.matcher(String.valueOf(failure.getMessage()))
+                                    .replaceAll(" ")));
         }
     }
 

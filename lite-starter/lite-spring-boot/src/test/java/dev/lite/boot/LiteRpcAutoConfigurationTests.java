@@ -3,6 +3,9 @@ package dev.lite.boot;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcStatus;
 import dev.lite.testing.Inside;
@@ -15,6 +18,7 @@ import java.util.concurrent.ExecutionException;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -269,8 +273,33 @@ class LiteRpcAutoConfigurationTests extends RpcHandlerCases {
                     .hasMessage("the handler failed; the log of its application has the cause");
             assertThatThrownBy(() -> template.call("fake-1", "order", "no json", Receipt.class))
                     .isInstanceOf(RpcFailedException.class)
-                    .hasMessage("the request of 7 bytes cannot be converted for the handler");
+                    .hasMessage("the request of 7 bytes cannot be converted for the handler; the log of its application"
+                            + " has the cause");
         });
+    }
+
+    @Test
+    void theLogSaysWhyARequestCannotBeConverted() {
+        Logger logger = (Logger) LoggerFactory.getLogger(RpcHandlerMethod.class);
+        ListAppender<ILoggingEvent> appender = new ListAppender<>();
+        appender.start();
+        logger.addAppender(appender);
+        try {
+            runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+                LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+                assertThatThrownBy(() -> template.call("fake-1", "order", "{\"count\": \"a\\nb\"}", Receipt.class))
+                        .isInstanceOf(RpcFailedException.class);
+            });
+        } finally {
+            logger.detachAppender(appender);
+        }
+        assertThat(appender.list)
+                .extracting(ILoggingEvent::getFormattedMessage)
+                .filteredOn(line -> line.contains("(\"order\")"))
+                .singleElement()
+                .asString()
+                .contains("of \"shop\" at fake-2", Order.class.getName(), "a b", "not a valid `int` value")
+                .doesNotContain("\n");
     }
 
     @Test
