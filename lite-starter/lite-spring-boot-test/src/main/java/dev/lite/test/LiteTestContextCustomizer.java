@@ -42,7 +42,7 @@ record LiteTestContextCustomizer(int nodes, long arenaBytes, String principal) i
         lite.setFactoryMethodName("attach");
         lite.getConstructorArgumentValues().addIndexedArgumentValue(0, principalIn(context.getEnvironment()));
         lite.setDestroyMethodName("close");
-        lite.setResourceDescription("@LiteTest"); // for the message about an application's own bean of this name
+        lite.setResourceDescription("@LiteTest"); // for the message if the application has such a bean, too
         registry.registerBeanDefinition("lite", lite);
     }
 
