@@ -16,6 +16,8 @@ final class RpcEntry {
     @Nullable
     RpcEntry next; // guarded by the queue's lock
 
+    boolean queued; // likewise
+
     RpcEntry(@Nullable RpcRing ring, @Nullable RpcSlot slot, int place) {
         this.ring = ring;
         this.slot = slot;

@@ -21,6 +21,10 @@ final class RpcQueue {
         private @Nullable RpcEntry last;
 
         void add(RpcEntry entry) {
+            if (entry.queued) {
+                return;
+            }
+            entry.queued = true;
             entry.next = null;
             RpcEntry before = last;
             if (before == null) {
@@ -32,6 +36,10 @@ final class RpcQueue {
         }
 
         void addFirst(RpcEntry entry) {
+            if (entry.queued) {
+                return;
+            }
+            entry.queued = true;
             entry.next = first;
             first = entry;
             if (last == null) {
@@ -45,6 +53,7 @@ final class RpcQueue {
             if (entry != null) {
                 first = entry.next;
                 entry.next = null;
+                entry.queued = false;
                 if (first == null) {
                     last = null;
                 }
@@ -66,6 +75,7 @@ final class RpcQueue {
                         last = before;
                     }
                     entry.next = null;
+                    entry.queued = false;
                     return entry;
                 }
                 before = entry;
@@ -82,6 +92,7 @@ final class RpcQueue {
         }
     }
 
+    /** Does nothing if the entry is queued: a hostile caller may announce a place again. */
     void add(RpcEntry entry) {
         (entry.isLow() ? low : high).add(entry);
     }
