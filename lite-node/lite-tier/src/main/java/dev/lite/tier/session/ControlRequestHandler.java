@@ -10,6 +10,7 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.TaskStart;
 import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.RequestCounts;
 import dev.lite.session.protocol.SessionChannel;
@@ -152,15 +153,32 @@ final class ControlRequestHandler {
                                     .formatted(SessionProtocol.WAITS_MAX)));
             return;
         }
+        try {
+            TaskStart.on(this::start, () -> execute(request, permit));
+        } catch (RuntimeException | Error why) { // for example, no memory for a thread
+            Unrecoverable.report(why);
+            boolean unused = reply(permit, failed(request, why));
+        }
+    }
+
+    private void start(Runnable task) {
         Thread thread = Thread.ofVirtual().name("lite-session-request").unstarted(() -> {
             try {
-                execute(request, permit);
+                task.run();
             } finally {
                 threads.remove(Thread.currentThread());
             }
         });
         threads.add(thread);
-        thread.start();
+        boolean started = false;
+        try {
+            thread.start();
+            started = true;
+        } finally {
+            if (!started) {
+                threads.remove(thread);
+            }
+        }
     }
 
     /** The requests that are counted against the session's limit: those that are executed, and those that wait to reply. */
@@ -389,6 +407,19 @@ final class ControlRequestHandler {
                     refused instanceof RpcFailedException failed ? failed.status() : RpcStatus.UNKNOWN,
                     String.valueOf(refused.getMessage()));
         }
+        try {
+            return described(request, why);
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            return new Failed(
+                    request.requestId(),
+                    LiteException.Code.RPC_FAILED.number(),
+                    RpcStatus.UNKNOWN,
+                    "it failed in the node, which could not say why");
+        }
+    }
+
+    private Failed described(Request request, Throwable why) {
         String suffix = lines.suffix("failed");
         if (suffix != null) {
             LOG.error("{}: {} failed{}", session, request, suffix, why);

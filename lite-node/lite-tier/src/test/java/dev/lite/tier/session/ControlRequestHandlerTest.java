@@ -21,6 +21,7 @@ import dev.lite.session.protocol.SessionMessage.NodesPage;
 import dev.lite.session.protocol.SessionMessage.Passed;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.testing.Inside;
+import dev.lite.testing.Undescribed;
 import dev.lite.testing.Waits;
 import dev.lite.tier.FairShares;
 import dev.lite.tier.TierSession;
@@ -30,6 +31,9 @@ import java.lang.foreign.Arena;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.AbstractSet;
+import java.util.Collections;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -58,6 +62,9 @@ class ControlRequestHandlerTest {
     private final AtomicReference<@Nullable Duration> opened = new AtomicReference<>();
     /** How long a party was to wait at a barrier. */
     private final AtomicReference<@Nullable Duration> awaited = new AtomicReference<>();
+
+    /** Whether the list of nodes fails, and nobody can say why. */
+    private volatile boolean undescribed;
 
     private UnixServerSocket listening;
     private SocketWaits waits;
@@ -102,6 +109,9 @@ class ControlRequestHandlerTest {
                 TierSession.class.getClassLoader(), new Class<?>[] {TierSession.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("nodes")) {
                         executed.incrementAndGet();
+                        if (undescribed) {
+                            throw new Undescribed();
+                        }
                         return List.of(new NodeInfo("n", 1, 1, 1, "local"));
                     }
                     return method.getName().equals("sync") ? sync : method.invoke(tier, arguments);
@@ -173,6 +183,46 @@ class ControlRequestHandlerTest {
         handler.handle(new Nodes(1, 0));
         Waits.until("the session ends", () -> dropped.get() != null);
         assertThat(dropped.get()).startsWith("the node's reply cannot be sent: ");
+    }
+
+    /** Otherwise the session ends for it, and its end waits for a request that does not run. */
+    @Test
+    void aRequestForWhoseThreadThereIsNoMemoryIsAnswered() throws ProtocolException {
+        Inside.set(handler, "threads", new AbstractSet<Thread>() {
+            @Override
+            public boolean add(Thread thread) {
+                throw new OutOfMemoryError("no memory for an element, which the test expects");
+            }
+
+            @Override
+            public Iterator<Thread> iterator() {
+                return Collections.emptyIterator();
+            }
+
+            @Override
+            public int size() {
+                return 0;
+            }
+        });
+        handler.handle(new Nodes(1, 0));
+        isAnswered();
+        assertThat(executed).hasValue(0);
+    }
+
+    @Test
+    void aRequestWhoseFailureCannotBeDescribedIsAnswered() throws ProtocolException {
+        undescribed = true;
+        handler.handle(new Nodes(1, 0));
+        isAnswered();
+    }
+
+    private void isAnswered() throws ProtocolException {
+        assertThat(application.receive()).isInstanceOfSatisfying(Failed.class, failed -> {
+            assertThat(failed.requestId()).isEqualTo(1);
+            assertThat(failed.code()).isEqualTo(LiteException.Code.RPC_FAILED.number());
+        });
+        assertThat(handler.underWay()).isZero();
+        assertThat(handler.drain(System.nanoTime() + LONG.toNanos())).isTrue();
     }
 
     @Test
