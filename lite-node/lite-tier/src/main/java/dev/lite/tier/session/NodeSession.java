@@ -27,6 +27,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -55,6 +56,8 @@ final class NodeSession implements Runnable {
     private final HandleTable handles;
     /** Why the session ends; the first reason is kept. */
     private final AtomicReference<@Nullable String> endReason = new AtomicReference<>();
+
+    private final AtomicBoolean begun = new AtomicBoolean();
 
     private volatile @Nullable SessionInfo info;
     private @Nullable String admitted; // the principal
@@ -121,6 +124,26 @@ final class NodeSession implements Runnable {
 
     @Override
     public void run() {
+        if (begun.compareAndSet(false, true)) {
+            runOnce();
+        }
+    }
+
+    /**
+     * Ends and releases it on this thread if no thread runs it, also not later.
+     *
+     * @return false if a thread runs it
+     */
+    boolean endUnbegun(String reason) {
+        if (!begun.compareAndSet(false, true)) {
+            return false;
+        }
+        drop(reason);
+        runOnce();
+        return true;
+    }
+
+    private void runOnce() {
         String reason = "the application closed the connection or died";
         try {
             if (greet()) {

@@ -12,6 +12,7 @@ import dev.lite.os.waiting.Counts;
 import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatedLines;
+import dev.lite.os.waiting.Unrecoverable;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.tier.FairShares;
 import java.nio.file.Path;
@@ -280,40 +281,40 @@ public final class SessionServer implements AutoCloseable {
                 "slowing attaches",
                 "more than %d in %s".formatted(AttachPace.ATTACHES, Durations.text(AttachPace.PERIOD)));
         try {
-            Object unused = turns.schedule(() -> startWaiting(session), waitNs, TimeUnit.NANOSECONDS);
+            Object unused = turns.schedule(() -> startOrLog(session), waitNs, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException closing) {
             startWaiting(session);
         }
     }
 
+    /** Starts its thread if it waits. If this throws, the session has ended. */
     private void startWaiting(NodeSession session) {
         Thread thread = waiting.remove(session);
         if (thread == null) {
             return;
         }
-        boolean started = false;
         try {
             thread.start();
-            started = true;
-        } finally {
-            if (!started) { // who drops it releases it
-                waiting.put(session, thread);
+        } catch (RuntimeException | Error e) { // no memory for a thread; but a virtual one may run all the same
+            if (session.endUnbegun("the node cannot begin a session now")) {
+                throw e;
             }
+        }
+    }
+
+    private void startOrLog(NodeSession session) {
+        try {
+            startWaiting(session);
+        } catch (RuntimeException | Error e) {
+            Unrecoverable.report(e);
+            LOG.error("cannot begin a session on {}", config.socket(), e);
         }
     }
 
     /** Drops a connection that has said no hello. Its own thread releases it, which may take long. */
     private void drop(NodeSession session, String reason) {
         session.drop(reason);
-        boolean started = false;
-        try {
-            startWaiting(session);
-            started = true;
-        } finally {
-            if (!started && waiting.remove(session) != null) {
-                session.run();
-            }
-        }
+        startWaiting(session);
     }
 
     private void addSilent(int uid, NodeSession session) {
@@ -405,7 +406,7 @@ public final class SessionServer implements AutoCloseable {
         long deadlineNs = System.nanoTime() + CLOSE_WAIT_NS;
         join(acceptor, deadlineNs);
         turns.shutdownNow();
-        waiting.keySet().forEach(this::startWaiting);
+        waiting.keySet().forEach(this::startOrLog);
         connections.keySet().forEach(this::endSoon);
         connections.values().forEach(thread -> join(thread, deadlineNs));
         if (!connections.isEmpty()) {
