@@ -71,13 +71,15 @@ class VerbsTest {
         return JSON.readTree(result.out());
     }
 
+    private String[] atNode(String... arguments) {
+        return Stream.concat(
+                        Arrays.stream(arguments),
+                        Stream.of("--socket", cluster.socket(1).toString()))
+                .toArray(String[]::new);
+    }
+
     private Result data(byte[] input, String... arguments) {
-        return CommandLineHere.run(
-                input,
-                Stream.concat(
-                                Arrays.stream(arguments),
-                                Stream.of("--socket", cluster.socket(1).toString()))
-                        .toArray(String[]::new));
+        return CommandLineHere.run(input, atNode(arguments));
     }
 
     private Result done(byte[] input, String... arguments) {
@@ -95,12 +97,7 @@ class VerbsTest {
                 throw new IOException(reason);
             }
         };
-        return CommandLineHere.runInto(
-                failing,
-                Stream.concat(
-                                Arrays.stream(arguments),
-                                Stream.of("--socket", cluster.socket(1).toString()))
-                        .toArray(String[]::new));
+        return CommandLineHere.runInto(failing, atNode(arguments));
     }
 
     private static byte[] bytes(String text) {
