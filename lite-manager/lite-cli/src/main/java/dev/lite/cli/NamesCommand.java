@@ -32,21 +32,25 @@ final class NamesCommand implements Runnable {
     @Option(
             names = "--name",
             paramLabel = "NAME",
-            defaultValue = LocalCommand.OfCluster.NAME_DEFAULT,
-            description = "The cluster whose processes are meant. Default: ${DEFAULT-VALUE}")
-    private String name = LocalCommand.OfCluster.NAME_DEFAULT;
+            description = "The cluster whose processes are meant. Default: " + LocalCommand.OfCluster.NAME_DEFAULT)
+    private @Nullable String name;
 
     @Spec
     private @Nullable CommandSpec spec;
 
     @Override
     public void run() {
+        if (name != null && !kind.equalsIgnoreCase("processes")) {
+            throw new IllegalArgumentException(
+                    "--name is \"%s\"; only processes have it, not %s".formatted(name, kind));
+        }
         List<String> names = switch (kind.toLowerCase(Locale.ROOT)) {
             case "nodes" -> ask("/api/nodes");
             case "lmrs" -> ask("/api/lmrs?limit=%d&prefix=%s".formatted(NAMES_MAX, ManagerClient.encoded(prefix)));
             case "processes" -> {
-                LocalClusters.checkName("--name", name);
-                yield LocalClusters.here().detached(name).names();
+                String cluster = name == null ? LocalCommand.OfCluster.NAME_DEFAULT : name;
+                LocalClusters.checkName("--name", cluster);
+                yield LocalClusters.here().detached(cluster).names();
             }
             default ->
                 throw new IllegalArgumentException(

@@ -36,6 +36,7 @@ function _complete_lite_names() {
       *) return ;;
     esac
   fi
+  if [[ "${kind}" != processes ]]; then cluster=(); fi
   local name
   while IFS= read -r name; do
     if [[ "${name}" == "${curr_word}"* ]]; then COMPREPLY+=( "$(printf '%q' "${name}")" ); fi

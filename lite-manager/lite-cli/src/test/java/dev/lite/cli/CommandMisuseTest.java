@@ -236,10 +236,11 @@ class CommandMisuseTest {
                 misuse("name of a cluster", with(good, "--name=" + name), USAGE, shortened(name));
             }
             if (!starts) {
+                Set<Integer> unknown = options.containsKey("--socket") ? NOT_REACHED : FAILED;
                 misuse(
                         "unknown cluster",
                         with(good, "--name=no-such-cluster"),
-                        options.containsKey("--socket") ? NOT_REACHED : FAILED,
+                        path.equals("names") ? USAGE : unknown, // no cluster has its nodes
                         "no-such-cluster");
             }
         }

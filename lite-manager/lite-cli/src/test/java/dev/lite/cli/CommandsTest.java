@@ -489,6 +489,8 @@ class CommandsTest extends AgainstFakeManager {
         assertThat(lite("names", "processes", "node-", "--name", "not-started")).isEqualTo(ExitStatus.FAILED);
         assertThat(err.toString()).contains("no cluster \"not-started\" was started here");
         assertThat(lite("names", "processes", "--name", "../x")).isEqualTo(ExitStatus.USAGE);
+        assertThat(lite("names", "nodes", "--name", "other")).isEqualTo(ExitStatus.USAGE);
+        assertThat(err.toString()).contains("--name is \"other\"; only processes have it, not nodes");
     }
 
     private static final String QOS =

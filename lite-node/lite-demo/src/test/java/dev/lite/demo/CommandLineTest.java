@@ -9,7 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.JarOutputStream;
@@ -26,6 +28,9 @@ class CommandLineTest {
 
     @TempDir
     Path home;
+
+    /** More variables of the environment. */
+    private final Map<String, String> variables = new HashMap<>();
 
     @AfterEach
     void end() throws IOException, InterruptedException {
@@ -44,6 +49,7 @@ class CommandLineTest {
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
         builder.environment().put("LITE_HOME", home.toString());
         builder.environment().remove("LITE_MANAGER");
+        builder.environment().putAll(variables);
         return builder.start();
     }
 
@@ -166,9 +172,13 @@ class CommandLineTest {
 
     @Test
     void aClusterThatCannotStartReportsTheReasonAndReleasesItsName() throws IOException, InterruptedException {
-        Ended up = lite("up", "--nodes", "1", "--arena", "100000GB", "--name", NAME);
+        variables.put("LITE_NODE_SOCKET", "/proc/none/node.sock"); // made after the arena
+        Ended up = lite("up", "--nodes", "1", "--name", NAME);
+        variables.clear();
         assertThat(up.status()).as(up.output()).isEqualTo(1);
-        assertThat(up.output()).contains("node-1 ended with status 1").contains("cannot create the arena");
+        assertThat(up.output())
+                .contains("node-1 ended with status 1")
+                .contains("cannot create the directory /proc/none of lite.node.socket");
         assertThat(home.resolve("clusters")).isEmptyDirectory();
         assertThat(Path.of("/dev/shm/lite", NAME)).doesNotExist();
     }
