@@ -6,6 +6,7 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatedLines;
 import dev.lite.tier.peer.BusyPause;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
@@ -34,6 +35,8 @@ final class RpcReplies {
     private final PeerReads reads;
     private final Predicate<Peer> connected;
     private final Predicate<Runnable> later;
+    /** An interrupted thread waits for no reply, and could write a line for each. */
+    private final RepeatedLines lines = new RepeatedLines(1, Duration.ofNanos(REPLY_TIMEOUT_NS));
 
     /** @param later runs tasks that may block; false: drops one, since the node stops */
     RpcReplies(RpcSlots slots, PeerReads reads, Predicate<Peer> connected, Predicate<Runnable> later) {
@@ -218,8 +221,11 @@ final class RpcReplies {
         }
         if (post == Post.BUSY) {
             try {
-                log.warn(
-                        "node {} takes no replies; one waits", ring.peer.hello().node());
+                String node = ring.peer.hello().node();
+                String suffix = lines.suffix(node);
+                if (suffix != null) {
+                    log.warn("node {} takes no replies; one waits{}", node, suffix);
+                }
             } catch (RuntimeException | Error e) { // nothing was sent; the call may be answered again
                 posted(out, Post.CLOSED, fits);
                 throw e;

@@ -24,6 +24,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -103,6 +104,39 @@ class ErrorAtLogLineTest {
             }
             call.reply(message);
             assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[bytes]);
+        });
+    }
+
+    /** An interrupted thread waits for none of its replies; else it would write a line for each. */
+    @Test
+    void repliesThatWaitForOneNodeAreLoggedOnceInAWhile() {
+        Logger logger = (Logger) LoggerFactory.getLogger(RpcReplies.class);
+        AtomicInteger lines = new AtomicInteger();
+        AppenderBase<ILoggingEvent> failing = new AppenderBase<>() {
+            @Override
+            protected void append(ILoggingEvent event) {
+                lines.incrementAndGet();
+                throw new OutOfMemoryError("on purpose: then the call can be answered again");
+            }
+        };
+        failing.start();
+        ErrorAtReplyTest.withReceivedCall(root, LONG, (call, peer, endpoint, reply) -> {
+            MemorySegment message = MemorySegment.ofArray(new byte[1]);
+            Inside.set(peer, "endpoint", ErrorAtReplyTest.posting(endpoint, () -> Post.BUSY));
+            logger.setLevel(Level.WARN);
+            logger.addAppender(failing);
+            Thread.currentThread().interrupt();
+            try {
+                assertThatThrownBy(() -> call.reply(message)).isInstanceOf(OutOfMemoryError.class);
+                call.reply(message);
+            } finally {
+                logger.detachAppender(failing);
+                logger.setLevel(null);
+                assertThat(Thread.interrupted()).isTrue();
+                Inside.set(peer, "endpoint", endpoint);
+            }
+            assertThat(reply).succeedsWithin(LONG).isEqualTo(new byte[1]);
+            assertThat(lines).hasValue(1);
         });
     }
 }
