@@ -2,7 +2,7 @@ package dev.lite.cli;
 
 import java.io.Serial;
 
-/** Ends a command whose output cannot be written. {@link LiteMain#execute} tells why, if that is a failure at all. */
+/** Ends a command whose output cannot be written. {@link LiteMain#execute} tells why, if it is a failure. */
 final class OutputLostException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -3,8 +3,9 @@ package dev.lite.tier.peer;
 import dev.lite.os.waiting.Polling;
 
 /**
- * The pauses of a thread that posts again and again to a busy connection. Each is twice as long as the last one, up to a millisecond:
- * many threads may wait for a connection that is busy for long, as that of a node that is paused. One thread, one wait.
+ * The pauses of a thread that posts again and again to a busy connection. Each is twice as long as the last one,
+ * up to a millisecond: many threads may wait for a connection that is busy for long, as that of a node that is
+ * paused. One thread, one wait.
  */
 public final class BusyPause {
     private static final long NS_MIN = 20_000;

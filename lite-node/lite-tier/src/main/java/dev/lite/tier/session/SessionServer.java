@@ -295,7 +295,8 @@ public final class SessionServer implements AutoCloseable {
         }
         try {
             thread.start();
-        } catch (RuntimeException | Error e) { // no memory for a thread; but a virtual one may run all the same
+        } catch (RuntimeException | Error e) {
+            // There is no memory for a thread; but a virtual one may run all the same.
             if (session.endUnbegun("the node cannot begin a session now")) {
                 throw e;
             }

@@ -69,7 +69,7 @@ class ErrorAtSessionStartTest {
         }
     }
 
-    /** So it can be with a virtual thread: there is no memory for a further carrier, but another one runs it. */
+    /** As with a virtual thread: there is no memory for a further carrier, but another one runs it. */
     @Test
     void aSessionThatRunsAlthoughTheStartOfItsThreadThrewIsServed() {
         starts(true);
